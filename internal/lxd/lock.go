@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package lxd
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/canonical/lxd/shared/api"
+	"github.com/gofrs/flock"
+)
+
+// LXD does not lock a machine against all that can be asked of it at once: a snapshot taken during a restore leaves
+// a machine that cannot be deleted any more. So every verb that changes a machine holds its lock: a mutex within
+// this process, a file lock against other processes of this host, and a look at the daemon's running operations for
+// everybody else.
+
+// fileLockPause is how often another process's lock is tried; the flock library has no blocking call with a context.
+const fileLockPause = 20 * time.Millisecond
+
+// processLocks is shared by all connections of the process, since two provider blocks may name the same daemon.
+var processLocks = &lockTable{}
+
+// lockTable hands out one lock for each name.
+type lockTable struct {
+	mu    sync.Mutex
+	slots map[string]chan struct{}
+}
+
+// acquire takes the lock of a name, or gives up when the context ends.
+func (t *lockTable) acquire(ctx context.Context, name string) (release func(), err error) {
+	t.mu.Lock()
+	if t.slots == nil {
+		t.slots = map[string]chan struct{}{}
+	}
+	slot, ok := t.slots[name]
+	if !ok {
+		slot = make(chan struct{}, 1)
+		t.slots[name] = slot
+	}
+	t.mu.Unlock()
+
+	select {
+	case slot <- struct{}{}:
+		return func() { <-slot }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Lock takes the lock of a machine of this project and waits until the daemon runs no operation on it. The error is
+// [ErrBusy] when the context ends first, and says who holds the machine.
+func (d *Daemon) Lock(ctx context.Context, machine string) (unlock func(), err error) {
+	started := time.Now()
+	ask := fmt.Sprintf("lock machine %q", machine)
+	busy := func(holder string, cause error) error {
+		return &Error{Ask: ask, Kind: ErrBusy, Err: &TimeoutError{
+			Condition: "the machine is free", LastSeen: holder, Waited: time.Since(started), Cause: cause,
+		}}
+	}
+
+	name := strings.Join([]string{d.Fingerprint(), d.project, machine}, "/")
+	release, err := d.locks.acquire(ctx, name)
+	if err != nil {
+		return nil, busy("held by another resource of this run", err)
+	}
+	file, err := lockFile(name)
+	if err != nil {
+		release()
+		return nil, &Error{Ask: ask, Err: err}
+	}
+	if _, err := file.TryLockContext(ctx, fileLockPause); err != nil {
+		release()
+		if ctx.Err() != nil {
+			return nil, busy("held by another terraform process of this host, through "+file.Path(), err)
+		}
+		return nil, &Error{Ask: ask, Err: err}
+	}
+	unlock = func() {
+		_ = file.Unlock() // closing the file is what unlocks, and nothing is to be done if that fails
+		release()
+	}
+	if err := d.untilIdle(ctx, machine); err != nil {
+		unlock()
+		if cause := ctx.Err(); cause != nil {
+			return nil, &Error{Ask: ask, Kind: ErrBusy, Err: err}
+		}
+		return nil, err
+	}
+	return unlock, nil
+}
+
+// lockFile names the file whose lock stands for a machine. Every user of the host must come to the same one.
+func lockFile(name string) (*flock.Flock, error) {
+	dir := filepath.Join("/run/lock", "terraform-provider-lab")
+	if _, err := os.Stat("/run/lock"); err != nil {
+		dir = filepath.Join(os.TempDir(), "terraform-provider-lab.lock")
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the directory of lock files: %w", err)
+	}
+	// Sticky and open to all, as /run/lock itself: users of one daemon exclude each other. It fails for all but the
+	// user who made it, who has done it already.
+	_ = os.Chmod(dir, 0o777|os.ModeSticky) //nolint:gosec // see above
+	sum := sha256.Sum256([]byte(name))
+	return flock.New(filepath.Join(dir, hex.EncodeToString(sum[:16])), flock.SetPermissions(0o644)), nil
+}
+
+// harmless are operations that do not change a machine's disk or configuration, by the daemon's descriptions.
+var harmless = []string{"Executing command", "Showing console"}
+
+// untilIdle waits until the daemon runs no operation that changes the machine.
+func (d *Daemon) untilIdle(ctx context.Context, machine string) error {
+	return Poll(ctx, fmt.Sprintf("the daemon runs no other operation on machine %q", machine), func(ctx context.Context) (bool, string, error) {
+		operations, err := d.client(ctx).GetOperations()
+		if err != nil {
+			return false, "", classify("list the daemon's operations", err)
+		}
+		for _, operation := range operations {
+			if touches(operation, machine) {
+				return false, fmt.Sprintf("operation %s (%s), %s", operation.ID, operation.Description, operation.Status), nil
+			}
+		}
+		return true, "", nil
+	})
+}
+
+// touches says whether an operation is at work on a machine.
+func touches(operation api.Operation, machine string) bool {
+	if operation.StatusCode.IsFinal() || slices.Contains(harmless, operation.Description) {
+		return false
+	}
+	for _, kind := range []string{"instances", "containers"} {
+		for _, resource := range operation.Resources[kind] {
+			path, _, _ := strings.Cut(resource, "?")
+			parts := strings.Split(strings.TrimPrefix(path, "/1.0/"+kind+"/"), "/")
+			if parts[0] == machine {
+				return true
+			}
+		}
+	}
+	return false
+}

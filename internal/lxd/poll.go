@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package lxd
+
+import (
+	"context"
+	"time"
+)
+
+// The pause between two looks grows from the first to the last of these: short enough that nobody waits for the
+// pause, long enough that a slow guest is not kept busy by our asking.
+const (
+	firstPause = 10 * time.Millisecond
+	lastPause  = 250 * time.Millisecond
+)
+
+// Look is one observation of something that is waited for: whether it is so, and what was seen. An error ends the wait.
+type Look func(ctx context.Context) (done bool, seen string, err error)
+
+// Poll looks again and again, with growing pauses, until the look says done, fails, or the context ends. The context
+// is the only deadline; when it ends the error is a [TimeoutError] that names the condition and what was last seen.
+func Poll(ctx context.Context, condition string, look Look) error {
+	started := time.Now()
+	last := ""
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		done, seen, err := look(ctx)
+		if seen != "" {
+			last = seen
+		}
+		if ctx.Err() == nil && (err != nil || done) {
+			return err
+		}
+		if ctx.Err() == nil {
+			wait(ctx, pause)
+		}
+		if cause := ctx.Err(); cause != nil {
+			return &TimeoutError{Condition: condition, LastSeen: last, Waited: time.Since(started), Cause: cause}
+		}
+	}
+}
+
+// wait pauses, or returns when the context ends.
+func wait(ctx context.Context, pause time.Duration) {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
