@@ -117,7 +117,7 @@ func (h *Host) LXC(t testing.TB, args ...string) string {
 	// Cleanups, which run after the test's context has ended, use it too.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), commandTimeout)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "lxc", append([]string{"--project", h.project}, args...)...)
+	cmd := exec.CommandContext(ctx, "lxc", append([]string{"--quiet", "--project", h.project}, args...)...)
 	cmd.Env = append(withoutLXD(os.Environ()), "PATH="+os.Getenv("PATH"), "LXD_SOCKET="+h.Socket(), "LXD_CONF="+filepath.Join(h.root, "lxc"))
 	cmd.WaitDelay = time.Second
 	var stderr strings.Builder

@@ -57,6 +57,10 @@ func recordName(name string) error {
 	if err != nil {
 		return err
 	}
+	return s.record(name)
+}
+
+func (s *space) record(name string) error {
 	f, err := os.OpenFile(filepath.Join(s.dir, namesName), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
@@ -91,13 +95,15 @@ func claimSubnet() (address netip.Prefix, release io.Closer, err error) {
 		if overlaps(p, used) {
 			continue
 		}
-		l, err := net.ListenUnix("unix", &net.UnixAddr{Name: "@lab-acctest-" + p.Masked().String(), Net: "unix"})
+		l, err := net.ListenUnix("unix", &net.UnixAddr{Name: subnetSocket(p), Net: "unix"})
 		if err == nil {
 			return p, l, nil
 		}
 	}
 	return netip.Prefix{}, nil, errors.New("no free subnet in 10.0.0.0/8")
 }
+
+func subnetSocket(p netip.Prefix) string { return "@lab-acctest-" + p.Masked().String() }
 
 func usedPrefixes() ([]netip.Prefix, error) {
 	addresses, err := net.InterfaceAddrs()

@@ -67,7 +67,10 @@ func newSpace() (*space, error) {
 }
 
 func makeSpace(base string) (*space, error) {
-	if err := os.MkdirAll(base, 0o755); err != nil { //nolint:gosec // Containers reach their files through it.
+	if err := os.MkdirAll(base, 0o711); err != nil {
+		return nil, err
+	}
+	if err := checkOpen(base); err != nil {
 		return nil, err
 	}
 	for range 10 {
@@ -89,6 +92,24 @@ func makeSpace(base string) (*space, error) {
 		return &space{dir: dir, lock: lock}, os.WriteFile(filepath.Join(dir, pidName), []byte(pid), 0o600)
 	}
 	return nil, fmt.Errorf("unable to lock a new directory in %s", base)
+}
+
+// checkOpen fails unless the root of an unprivileged container, a stranger on the host, can reach its files in dir.
+func checkOpen(dir string) error {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	for ; abs != "/"; abs = filepath.Dir(abs) {
+		info, err := os.Stat(abs)
+		if err != nil {
+			return err
+		}
+		if info.Mode().Perm()&0o001 == 0 {
+			return fmt.Errorf("containers cannot run below %s, which is closed to other users: set %s to an open directory", abs, dirVariable)
+		}
+	}
+	return nil
 }
 
 // lockSpace takes the lock of a space; ok is false if another process has it or has removed the space.

@@ -141,7 +141,9 @@ func mountsBelow(root string) ([]string, error) {
 	return points, nil
 }
 
-// loopsBelow returns the loop devices whose files lie, or lay, below root.
+// loopsBelow returns the loop devices whose files lie, or lay, below root, and that do not detach themselves when they
+// are no longer mounted. Those that do may live on for as long as some other mount namespace, of a container or a
+// build that began meanwhile, has a copy of the mount; nobody can do anything about that, or needs to.
 func loopsBelow(root string) ([]string, error) {
 	files, err := filepath.Glob("/sys/block/loop*/loop/backing_file")
 	if err != nil {
@@ -153,7 +155,11 @@ func loopsBelow(root string) ([]string, error) {
 		if err != nil {
 			continue // Detached since it was listed.
 		}
-		if strings.HasPrefix(string(data), root+"/") {
+		autoclear, err := os.ReadFile(filepath.Join(filepath.Dir(f), "autoclear"))
+		if err != nil {
+			continue // Likewise.
+		}
+		if strings.HasPrefix(string(data), root+"/") && strings.TrimSpace(string(autoclear)) == "0" {
 			devices = append(devices, "/dev/"+filepath.Base(filepath.Dir(filepath.Dir(f))))
 		}
 	}
