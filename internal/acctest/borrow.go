@@ -31,7 +31,7 @@ func (s *space) borrow(ctx context.Context, address string) (*Host, error) {
 		return nil, fmt.Errorf("%s is %q: it must be a unix:// address", addressVariable, address)
 	}
 	root := filepath.Join(s.dir, strconv.Itoa(int(s.hosts.Add(1))))
-	h := &Host{root: root, address: address, project: "lab-acctest-" + filepath.Base(s.dir[strings.LastIndex(s.dir, "-")+1:])}
+	h := &Host{root: root, address: address, project: filepath.Base(s.dir)}
 	data, err := json.Marshal(loan{Address: address, Project: h.project})
 	if err != nil {
 		return nil, err
