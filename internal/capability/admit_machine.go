@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package capability
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/canonical/lxd/shared/api"
+)
+
+// MachineAsk is a machine or a branch as it is asked for.
+type MachineAsk struct {
+	// Name is the machine's name.
+	Name string
+	// Type is the instance type; empty means a container.
+	Type api.InstanceType
+	// Pool is the pool of its root disk; empty when it is not known yet.
+	Pool string
+	// CPUs and MemoryBytes are its limits; 0 means none.
+	CPUs, MemoryBytes int64
+	// Applying says that the machine is about to be made: what is not there now will not come.
+	Applying bool
+}
+
+func (a MachineAsk) kind() api.InstanceType { return cmp.Or(a.Type, api.InstanceTypeContainer) }
+
+func (a MachineAsk) String() string {
+	return fmt.Sprintf("machine %q, a %s, on pool %q", a.Name, strings.ReplaceAll(string(a.kind()), "-", " "), a.Pool)
+}
+
+// AdmitMachine says whether a machine may be made or changed, by the facts alone. The error is a [Refusal] when it
+// may not. A pool that does not exist is no reason at plan: the same apply may make it.
+func (c *Checker) AdmitMachine(ctx context.Context, ask MachineAsk) error {
+	facts, err := c.Facts(ctx)
+	if err != nil {
+		return err
+	}
+	for _, check := range []func(MachineAsk) *Refusal{facts.refuseType, facts.refusePool, facts.refuseLimits} {
+		if refusal := check(ask); refusal != nil {
+			return refusal
+		}
+	}
+	return nil
+}
+
+// refuseType refuses a type of machine that the daemon cannot run.
+func (f *Facts) refuseType(ask MachineAsk) *Refusal {
+	types := f.instanceTypes()
+	if len(types) == 0 || slices.Contains(types, ask.kind()) {
+		return nil
+	}
+	refusal := &Refusal{
+		Capability: Containers, Argument: "type", Asked: ask.String(),
+		Found:    fmt.Sprintf("the daemon cannot run a %s", strings.ReplaceAll(string(ask.kind()), "-", " ")),
+		Evidence: append([]string{fmt.Sprintf("%s %s runs with the drivers: %s", f.product(), f.Environment.ServerVersion, f.Environment.Driver)}, f.notOperational()...),
+		Remedy:   "See the daemon's log for what it lacks.",
+	}
+	if ask.kind() == api.InstanceTypeVM {
+		refusal.Capability = VirtualMachines
+		refusal.Remedy = `Use type = "container", or give the daemon's host hardware virtualisation (/dev/kvm, vhost_vsock) and QEMU, and restart the daemon.`
+	}
+	return refusal
+}
+
+// refusePool refuses a pool that does not copy on write or, when applying, is not there.
+func (f *Facts) refusePool(ask MachineAsk) *Refusal {
+	pools := f.Pools
+	if ask.Applying {
+		pools = f.present
+	}
+	if pool, ok := pools[ask.Pool]; ok {
+		refusal := f.refuseTraits(ask.String(), pool.Name, pool.Driver, pool.Config)
+		if refusal != nil {
+			refusal.Argument = "pool"
+			refusal.Remedy = "Use a pool that copies on write: lab_storage_pool makes one, with driver btrfs by default."
+		}
+		return refusal
+	}
+	if ask.Pool == "" || !ask.Applying {
+		return nil
+	}
+	names := slices.Sorted(maps.Keys(pools))
+	return &Refusal{
+		Capability: Pools, Argument: "pool", Asked: ask.String(),
+		Found:    fmt.Sprintf("the daemon has no pool %q", ask.Pool),
+		Evidence: []string{"pools of this daemon: " + cmp.Or(strings.Join(names, ", "), "none")},
+		Remedy:   "Refer to the pool by the id of its lab_storage_pool, so that it is made first.",
+	}
+}
+
+// refuseLimits refuses a virtual machine that is larger than its host. A container's limits are only an upper bound.
+func (f *Facts) refuseLimits(ask MachineAsk) *Refusal {
+	if ask.kind() != api.InstanceTypeVM || f.Resources == nil || len(f.Members) > 1 {
+		return nil
+	}
+	cpus, memory := int64(f.Resources.CPU.Total), int64(f.Resources.Memory.Total) //nolint:gosec // processors and bytes of a host
+	refusal := &Refusal{
+		Capability: Headroom, Asked: ask.String(),
+		Evidence: []string{fmt.Sprintf("the host has %d processors and %s of memory", cpus, size(memory))},
+	}
+	switch {
+	case memory > 0 && ask.MemoryBytes > memory:
+		refusal.Argument = "memory"
+		refusal.Found = fmt.Sprintf("the virtual machine would have more memory than its host: %s of %s", size(ask.MemoryBytes), size(memory))
+		refusal.Remedy = fmt.Sprintf("Set memory to less than %s.", size(memory))
+	case cpus > 0 && ask.CPUs > cpus:
+		refusal.Argument = "cpus"
+		refusal.Found = fmt.Sprintf("the virtual machine would have more processors than its host: %d of %d", ask.CPUs, cpus)
+		refusal.Remedy = fmt.Sprintf("Set cpus to at most %d.", cpus)
+	default:
+		return nil
+	}
+	return refusal
+}
