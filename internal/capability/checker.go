@@ -94,6 +94,22 @@ func (c *Checker) Forget() {
 	clear(c.planned)
 }
 
+// notePool takes over a pool's configuration that was read or written since the facts were read.
+func (c *Checker) notePool(name string, config map[string]string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.facts == nil {
+		return
+	}
+	copied := *c.facts
+	copied.present = maps.Clone(copied.present)
+	pool := copied.present[name]
+	pool.Config = config
+	copied.present[name] = pool
+	copied.Pools = copied.present
+	c.facts = &copied
+}
+
 // PlanPool notes a pool that the plan at hand makes or changes, so that what stands on it is judged by what it will be.
 func (c *Checker) PlanPool(ask PoolAsk) {
 	c.mu.Lock()

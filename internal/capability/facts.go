@@ -103,7 +103,7 @@ func (f *Facts) readPools(ctx context.Context, d *lxd.Daemon, pools []api.Storag
 		group.Go(func() error {
 			resources, err := d.PoolResources(ctx, pool.Name)
 			if err == nil {
-				read[i].TotalBytes = int64(resources.Space.Total)                                               //nolint:gosec // bytes of a file system
+				read[i].TotalBytes = int64(resources.Space.Total)                                                   //nolint:gosec // bytes of a file system
 				read[i].FreeBytes = int64(resources.Space.Total - min(resources.Space.Used, resources.Space.Total)) //nolint:gosec // as above
 			}
 			return nil

@@ -4,6 +4,7 @@ package lxd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"mime/multipart"
@@ -17,6 +18,12 @@ import (
 func (d *Daemon) Image(ctx context.Context, fingerprint string) (*api.Image, string, error) {
 	image, etag, err := d.client(ctx).GetImage(fingerprint)
 	return image, etag, classify(fmt.Sprintf("read image %s", fingerprint), err)
+}
+
+// Images lists the images of the project.
+func (d *Daemon) Images(ctx context.Context) ([]api.Image, error) {
+	images, err := d.client(ctx).GetImages()
+	return images, classify("list images", err)
 }
 
 // ImageAlias reads where an alias points.
@@ -120,4 +127,15 @@ func (d *Daemon) CreateImageAlias(ctx context.Context, alias api.ImageAliasesPos
 func (d *Daemon) DeleteImageAlias(ctx context.Context, name string) error {
 	_, err := d.change(ctx, fmt.Sprintf("delete image alias %q", name), http.MethodDelete, d.path("images", "aliases", name), nil, "")
 	return err
+}
+
+// ImageUnpacked says whether a pool holds an image unpacked, so that a machine made from it there costs no more than
+// a copy.
+func (d *Daemon) ImageUnpacked(ctx context.Context, pool, fingerprint string) (bool, error) {
+	_, _, err := d.client(ctx).GetStoragePoolVolume(pool, "image", fingerprint)
+	err = classify(fmt.Sprintf("look for image %s on storage pool %q", fingerprint, pool), err)
+	if errors.Is(err, ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
 }

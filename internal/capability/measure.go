@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package capability
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+)
+
+// The thresholds stand far from what was measured on both sides: a copy-on-write operation takes well under a
+// hundredth of the data's size and time, a copying one about all of its size and a third of its time.
+const (
+	// sharedSpace is the most, as a part of the data, that an operation may grow the pool and count as copy-on-write.
+	sharedSpace = 0.10
+	// copiedSpace is the least that counts as a copy.
+	copiedSpace = 0.50
+	// sharedTime is the most extra time, as a part of the time to write the data, of a copy-on-write operation.
+	sharedTime = 0.25
+	// copiedTime is the least extra time of a copy.
+	copiedTime = 0.10
+	// restoredTime is the most extra time of a copy-on-write restore. It is tighter, since a restore in place may
+	// leave the space as it was.
+	restoredTime = 0.10
+	// writeRate bounds from below, in bytes per second, the writing that time is compared to: over a slow network the
+	// time to send the data says nothing about the disk.
+	writeRate = 256 << 20
+)
+
+// sample is one operation: how long it took, and by how many bytes the pool grew.
+type sample struct {
+	took time.Duration
+	grew int64
+}
+
+// series are the samples of one operation on a machine without data and with it.
+type series struct {
+	empty, full []sample
+}
+
+// measurement is what a probe saw.
+type measurement struct {
+	// bytes is how much random data the machine held.
+	bytes int64
+	// write is how long it took to write it.
+	write time.Duration
+	// written is by how many bytes the pool grew then.
+	written int64
+	// meterBytes is the least growth that the driver reports reliably.
+	meterBytes int64
+
+	snapshots, branches, restores series
+	// lineage is what the file system itself says of each; nil where it could not be asked.
+	lineage *lineage
+}
+
+// lineage says what a file system's own records have as made from what, by sharing its data.
+type lineage struct {
+	snapshot, branch, restore bool
+}
+
+// Measure is what a probe measured of one operation.
+type Measure struct {
+	// Space is by how much the pool grew, as a part of the data.
+	Space float64 `json:"space"`
+	// EmptyMS and FullMS are how long it took without the data and with it, in milliseconds: medians.
+	EmptyMS float64 `json:"empty_ms"`
+	FullMS  float64 `json:"full_ms"`
+	// Verdict is [Proven] (copy-on-write), [Degraded] (a copy) or [Unproven] (the witnesses disagree).
+	Verdict Verdict `json:"verdict"`
+}
+
+func (m Measure) describe(what string, bytes int64) string {
+	return fmt.Sprintf("%s of %s of random data: %.1f ms (of none: %.1f ms), and %.4f times its size in space: %s",
+		what, size(bytes), m.FullMS, m.EmptyMS, m.Space, outcome(m.Verdict))
+}
+
+// outcome is a probe's verdict in words.
+func outcome(v Verdict) string {
+	switch v {
+	case Proven:
+		return "copy-on-write"
+	case Degraded:
+		return "a copy"
+	default:
+		return "inconclusive"
+	}
+}
+
+// metered says whether the pool's space can be a witness: the data that was written showed in it.
+func (m *measurement) metered() bool {
+	return m.meterBytes*20 <= m.bytes && float64(m.written) >= copiedSpace*float64(m.bytes)
+}
+
+// measure puts a series in figures, without judging it.
+func (m *measurement) measure(s series) (figures Measure, cost float64) {
+	empty, full := medianTook(s.empty), medianTook(s.full)
+	reference := min(m.write, time.Duration(float64(m.bytes)/writeRate*float64(time.Second)))
+	figures = Measure{
+		Space:   round(float64(medianGrew(s.full))/float64(m.bytes), 4),
+		EmptyMS: milliseconds(empty), FullMS: milliseconds(full), Verdict: Unproven,
+	}
+	return figures, float64(full-empty) / float64(max(reference, 1))
+}
+
+// judge gives the verdict on taking snapshots or branches: space is one witness, and lineage, or else time, the other.
+func (m *measurement) judge(s series, related func(*lineage) bool) Measure {
+	figures, cost := m.measure(s)
+	if !m.metered() {
+		return judgeByTime(figures, cost)
+	}
+	shares, copies := cost <= sharedTime, cost >= copiedTime
+	if m.lineage != nil {
+		shares, copies = related(m.lineage), !related(m.lineage)
+	}
+	switch {
+	case figures.Space <= sharedSpace && shares:
+		figures.Verdict = Proven
+	case figures.Space >= copiedSpace && copies:
+		figures.Verdict = Degraded
+	}
+	return figures
+}
+
+// judgeRestore gives the verdict on restores. Growth shows a copy in place; its absence shows nothing, since a copy
+// may take the place of what it replaces. So lineage, or else time, must speak for it.
+func (m *measurement) judgeRestore() Measure {
+	figures, cost := m.measure(m.restores)
+	if !m.metered() {
+		return judgeByTime(figures, cost)
+	}
+	shares, copies := cost <= restoredTime, cost >= copiedTime
+	if m.lineage != nil {
+		shares, copies = m.lineage.restore, !m.lineage.restore
+	}
+	switch {
+	case figures.Space <= sharedSpace && shares:
+		figures.Verdict = Proven
+	case figures.Space >= copiedSpace && copies:
+		figures.Verdict = Degraded
+	}
+	return figures
+}
+
+// judgeByTime gives the verdict where the pool does not tell its space well enough.
+func judgeByTime(figures Measure, cost float64) Measure {
+	switch {
+	case cost <= restoredTime:
+		figures.Verdict = Proven
+	case cost >= 2*sharedTime:
+		figures.Verdict = Degraded
+	}
+	return figures
+}
+
+func medianTook(samples []sample) time.Duration {
+	return median(samples, func(s sample) time.Duration { return s.took })
+}
+
+func medianGrew(samples []sample) int64 {
+	return median(samples, func(s sample) int64 { return s.grew })
+}
+
+// median gives the middle value (of an even number, the upper one); 0 of none.
+func median[T cmp.Ordered](samples []sample, value func(sample) T) T {
+	var none T
+	if len(samples) == 0 {
+		return none
+	}
+	values := make([]T, 0, len(samples))
+	for _, s := range samples {
+		values = append(values, value(s))
+	}
+	slices.Sort(values)
+	return values[len(values)/2]
+}
+
+func milliseconds(d time.Duration) float64 { return round(d.Seconds()*1000, 1) }
+
+// round keeps a number of decimals.
+func round(value float64, decimals int) float64 {
+	scale := math.Pow10(decimals)
+	return math.Round(value*scale) / scale
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package capability
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/canonical/lxd/shared/api"
+
+	"github.com/cowlab/terraform-provider-lab/internal/lxd"
+)
+
+// ProvePool probes a pool now: it makes a small container there, snapshots, branches and restores it, measures time
+// and space, and removes it again, also when it fails or is interrupted. The error is a [Refusal] when the pool is not
+// copy-on-write for each of the three, or when that could not be told; the proof with its figures is then returned
+// beside it.
+func (c *Checker) ProvePool(ctx context.Context, name string) (*Proof, error) {
+	facts, err := c.Facts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	pool, ok := facts.present[name]
+	if !ok {
+		return nil, facts.refusePool(MachineAsk{Name: "probe", Pool: name, Applying: true})
+	}
+	if err := sweep(ctx, c.daemon); err != nil {
+		return nil, err
+	}
+	measured, err := c.measurePool(ctx, facts, pool, probeSize(pool))
+	if err != nil {
+		return nil, err
+	}
+	proof := prove(facts, pool, measured)
+	// Doubt, and the word of a single witness, is met with more data.
+	if !proof.conclusive() || !measured.metered() {
+		measured, err = c.measurePool(ctx, facts, pool, repeatFactor*measured.bytes)
+		if _, refused := errors.AsType[*Refusal](err); refused {
+			return proof, refuseProof(name, proof, err)
+		}
+		if err != nil {
+			return proof, err
+		}
+		proof = prove(facts, pool, measured)
+	}
+	if !proof.CopyOnWrite() {
+		return proof, refuseProof(name, proof, nil)
+	}
+	return proof, nil
+}
+
+// probeSize is how much data to begin with: enough for LVM to show it.
+func probeSize(pool PoolFacts) int64 {
+	const most = 1 << 30
+	if pool.Driver != "lvm" {
+		return probeBytes
+	}
+	return max(probeBytes, min(most, 20*meterResolution(pool)))
+}
+
+// measurePool takes one measurement and cleans up after it.
+func (c *Checker) measurePool(ctx context.Context, facts *Facts, pool PoolFacts, bytes int64) (*measurement, error) {
+	resources, err := c.daemon.PoolResources(ctx, pool.Name)
+	if err != nil {
+		return nil, err
+	}
+	if refusal := refuseSpace(pool, resources.Space, facts.host, bytes); refusal != nil {
+		return nil, refusal
+	}
+	if len(facts.Environment.Architectures) == 0 {
+		return nil, errors.New("the daemon does not tell its architecture")
+	}
+	p := newProbe(c.daemon, newMark(), facts.Environment.Architectures[0], pool, bytes)
+	p.host = facts.host
+	unlock, err := c.daemon.Lock(ctx, p.mark.name())
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	measured, err := p.run(ctx)
+	if err != nil {
+		err = fmt.Errorf("probe storage pool %q: %w", pool.Name, err)
+	}
+	return measured, errors.Join(err, p.clean(ctx))
+}
+
+// refuseProof turns a proof that does not do into a refusal. The cause says why a doubt could not be cleared.
+func refuseProof(name string, proof *Proof, cause error) *Refusal {
+	refusal := &Refusal{
+		Capability: Pools, Argument: "pool", Asked: fmt.Sprintf("storage pool %q that copies on write", name),
+		Found:    fmt.Sprintf("storage pool %q was probed, and what it does is a copy", name),
+		Evidence: proof.Evidence(),
+		Remedy:   "Use a pool that copies on write: lab_storage_pool makes one, with driver btrfs by default.",
+	}
+	if !proof.conclusive() {
+		refusal.Found = fmt.Sprintf("storage pool %q was probed, and the measurements contradict each other", name)
+		refusal.Remedy = fmt.Sprintf("Try again when the host is less busy: `terraform-provider-lab capability --prove --pool %s`.", name)
+	}
+	if cause != nil {
+		refusal.Evidence = append(refusal.Evidence, "it could not be repeated with more data: "+cause.Error())
+	}
+	return refusal
+}
+
+// EnsureProof gives the proof that is recorded on a pool while it holds, else probes the pool and records the proof.
+// Fresh says that it probed. However many ask at once, in this process or in others of this host, the pool is probed
+// once. Errors are those of [Checker.ProvePool].
+func (c *Checker) EnsureProof(ctx context.Context, name string) (proof *Proof, fresh bool, err error) {
+	slot := c.provingOf(name)
+	if err := enter(ctx, slot); err != nil {
+		return nil, false, fmt.Errorf("wait for the probe of storage pool %q: %w", name, err)
+	}
+	defer func() { <-slot }()
+	facts, err := c.Facts(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	if proof := facts.proofOf(facts.present[name]); proof != nil {
+		return proof, false, nil
+	}
+	unlock, err := c.daemon.InProject(api.ProjectDefaultName).Lock(ctx, "pool/"+name)
+	if err != nil {
+		return nil, false, fmt.Errorf("wait for the probe of storage pool %q: %w", name, err)
+	}
+	defer unlock()
+	// Another process may have proved it while this one waited.
+	if proof, err = c.recorded(ctx, facts, name); proof != nil || err != nil {
+		return proof, false, err
+	}
+	if proof, err = c.ProvePool(ctx, name); err != nil {
+		return proof, true, err
+	}
+	return proof, true, c.record(ctx, name, proof)
+}
+
+// provingOf gives the place of a pool's prover.
+func (c *Checker) provingOf(name string) chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.proving[name] == nil {
+		c.proving[name] = make(chan struct{}, 1)
+	}
+	return c.proving[name]
+}
+
+// recorded reads a pool anew and gives the proof that is recorded on it and holds, or nil. A pool that is not there is
+// left to the probe to tell.
+func (c *Checker) recorded(ctx context.Context, facts *Facts, name string) (*Proof, error) {
+	live, _, err := c.daemon.Pool(ctx, name)
+	if errors.Is(err, lxd.ErrNotFound) {
+		return nil, nil //nolint:nilnil // no pool has no proof
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.notePool(name, live.Config)
+	return facts.proofOf(PoolFacts{Name: name, Driver: live.Driver, Config: live.Config}), nil
+}
+
+// proofOf gives the recorded proof of a pool that holds, or nil.
+func (f *Facts) proofOf(pool PoolFacts) *Proof {
+	proof := RecordedProof(pool.Config)
+	if proof == nil || !proof.CopyOnWrite() || !proof.holds(f, pool) {
+		return nil
+	}
+	return proof
+}
+
+// record writes a proof into the pool's configuration.
+func (c *Checker) record(ctx context.Context, name string, proof *Proof) error {
+	text, err := json.Marshal(proof)
+	if err != nil {
+		return fmt.Errorf("record the proof of storage pool %q: %w", name, err)
+	}
+	pool, _, err := c.daemon.Pool(ctx, name)
+	if err == nil {
+		// The daemon takes an absent description for an empty one.
+		err = c.daemon.PatchPool(ctx, name, api.StoragePoolPut{Description: pool.Description, Config: map[string]string{proofKey: string(text)}})
+	}
+	if err != nil {
+		return fmt.Errorf("record the proof of storage pool %q: %w", name, err)
+	}
+	pool.Config[proofKey] = string(text)
+	c.notePool(name, pool.Config)
+	return nil
+}
