@@ -74,7 +74,7 @@ func (f *Facts) refusePool(ask MachineAsk) *Refusal {
 		pools = f.present
 	}
 	if pool, ok := pools[ask.Pool]; ok {
-		refusal := f.refuseTraits(ask.String(), pool.Name, pool.Driver, pool.Config)
+		refusal := f.refuseTraits(ask.String(), pool)
 		if refusal != nil {
 			refusal.Argument = "pool"
 			refusal.Remedy = "Use a pool that copies on write: lab_storage_pool makes one, with driver btrfs by default."

@@ -50,7 +50,7 @@ func (c *Checker) AdmitPool(ctx context.Context, ask PoolAsk) error {
 	if err != nil {
 		return err
 	}
-	if refusal := facts.refuseTraits(ask.String(), ask.Name, ask.driver(), ask.Config); refusal != nil {
+	if refusal := facts.refuseTraits(ask.String(), PoolFacts{Name: ask.Name, Driver: ask.driver(), Config: ask.Config}); refusal != nil {
 		return refusal
 	}
 	checks := []func(PoolAsk) *Refusal{facts.refuseDriver, facts.refuseSource, facts.refuseSize}
@@ -66,13 +66,13 @@ func (c *Checker) AdmitPool(ctx context.Context, ask PoolAsk) error {
 }
 
 // refuseTraits refuses what does not copy on write.
-func (f *Facts) refuseTraits(asked, pool, driver string, config map[string]string) *Refusal {
-	capability, judgement, bad := traitsOf(driver, config).worst()
+func (f *Facts) refuseTraits(asked string, pool PoolFacts) *Refusal {
+	capability, judgement, bad := f.traits(pool).worst()
 	if !bad {
 		return nil
 	}
-	evidence := []string{fmt.Sprintf("%s of pool %q: %s by its driver and configuration", capability.Title(), pool, judgement.verdict), f.offers()}
-	if others := f.goodPools(pool); len(others) > 0 {
+	evidence := []string{fmt.Sprintf("%s of pool %q: %s by its driver and configuration", capability.Title(), pool.Name, judgement.verdict), f.offers()}
+	if others := f.goodPools(pool.Name); len(others) > 0 {
 		evidence = append(evidence, "pools of this daemon that should copy on write: "+strings.Join(others, ", "))
 	}
 	return &Refusal{Capability: Pools, Argument: judgement.argument, Asked: asked, Found: judgement.reason, Evidence: evidence, Remedy: judgement.remedy}
@@ -201,5 +201,15 @@ func sizeOf(config map[string]string) int64 {
 	return bytes
 }
 
-// size writes bytes for people.
-func size(bytes int64) string { return units.GetByteSizeStringIEC(bytes, 1) }
+// size writes bytes for people, in the form that a size argument has when the number is whole.
+func size(bytes int64) string {
+	return strings.Replace(units.GetByteSizeStringIEC(bytes, 1), ".0", "", 1)
+}
+
+// atMost writes a size that an argument may have and that is not more than bytes.
+func atMost(bytes int64) string {
+	if bytes >= 1<<30 {
+		return fmt.Sprintf("%dGiB", bytes>>30)
+	}
+	return fmt.Sprintf("%dMiB", bytes>>20)
+}

@@ -3,6 +3,7 @@
 package capability
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -11,12 +12,23 @@ import (
 // all is well, and leaves the file system as it was.
 const resizeExtension = "storage_pool_loop_resize"
 
+// errElsewhere says that a daemon's host cannot be looked at.
+var errElsewhere = errors.New("the daemon is on another host")
+
+// freeForLoops gives the free space of the disk that holds the daemon's loop files, where it can be seen.
+func (f *Facts) freeForLoops() (int64, error) {
+	if f.host == nil {
+		return 0, errElsewhere
+	}
+	return f.host.freeBytes(f.host.loopDir())
+}
+
 // refuseSize refuses a loop file that its disk cannot hold.
 func (f *Facts) refuseSize(ask PoolAsk) *Refusal {
-	if f.host == nil || !ask.onLoop() {
+	if !ask.onLoop() {
 		return nil
 	}
-	free, err := f.host.freeBytes(f.host.loopDir())
+	free, err := f.freeForLoops()
 	if err != nil {
 		return nil // what cannot be seen is not refused; the pool's creation will tell
 	}
@@ -33,7 +45,7 @@ func (f *Facts) refuseSize(ask PoolAsk) *Refusal {
 		Capability: Headroom, Argument: "size", Asked: ask.String(),
 		Found:    fmt.Sprintf("the disk that would hold the loop file has only %s free; the file is sparse, so it would be made, and fail when it fills", size(free)),
 		Evidence: evidence,
-		Remedy:   fmt.Sprintf("Set size to at most %s, or free some of the disk.", size(free)),
+		Remedy:   fmt.Sprintf("Set size to at most %s, or free some of the disk.", atMost(free)),
 	}
 }
 
@@ -88,10 +100,7 @@ func onLoopFile(source string) bool { return strings.HasSuffix(source, ".img") }
 
 // refuseGrowth refuses more than the disk has.
 func (f *Facts) refuseGrowth(refusal *Refusal, growth int64) *Refusal {
-	if f.host == nil {
-		return nil
-	}
-	free, err := f.host.freeBytes(f.host.loopDir())
+	free, err := f.freeForLoops()
 	if err != nil || growth <= free {
 		return nil
 	}

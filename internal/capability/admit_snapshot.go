@@ -74,7 +74,7 @@ func (f *Facts) refuseOnPool(asked, argument, name string, capability Capability
 	if !ok {
 		return nil
 	}
-	t := traitsOf(pool.Driver, pool.Config)
+	t := f.traits(pool)
 	judgement := map[Capability]judgement{Snapshots: t.snapshots, Branches: t.branches, Restores: t.restores}[capability]
 	if judgement.verdict != Degraded && judgement.verdict != Absent {
 		return nil

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/canonical/lxd/shared"
+	"github.com/canonical/lxd/shared/api"
 )
 
 // DefaultDriver is the storage driver of a pool that names none.
@@ -103,6 +104,17 @@ func traitsOfZFS(config map[string]string) traits {
 	past.remedy = `Remove the branch first, or use a pool with driver = "btrfs".`
 	t.pastBranches = past
 	return t
+}
+
+// traits are what a pool can do by the facts: nothing at all, when the daemon says that it is not in order.
+func (f *Facts) traits(pool PoolFacts) traits {
+	if !pool.Planned && pool.Status != "" && pool.Status != api.StoragePoolStatusCreated {
+		return uniform(judgement{
+			Absent, "pool", fmt.Sprintf("the daemon says that pool %q is %s", pool.Name, pool.Status),
+			fmt.Sprintf("See the daemon's log for why, and `lxc storage info %s`.", pool.Name),
+		})
+	}
+	return traitsOf(pool.Driver, pool.Config)
 }
 
 // canCopyOnWrite says whether a driver has copy-on-write at all.

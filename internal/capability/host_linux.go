@@ -106,11 +106,12 @@ func anyLine(path string, match func(line string) bool) (bool, error) {
 	return false, lines.Err()
 }
 
-// freeBytes gives the space that root may still use on the file system of a path.
+// freeBytes gives the free space of the file system of a path, without what it keeps back for root: a pool that ate
+// into that would leave none for the host.
 func freeBytes(path string) (int64, error) {
 	var stat unix.Statfs_t
 	if err := unix.Statfs(path, &stat); err != nil {
 		return 0, fmt.Errorf("read the free space at %s: %w", path, err)
 	}
-	return int64(stat.Bfree) * stat.Frsize, nil //nolint:gosec // blocks of a file system
+	return int64(stat.Bavail) * stat.Frsize, nil //nolint:gosec // blocks of a file system
 }

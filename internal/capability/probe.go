@@ -193,11 +193,11 @@ func meterResolution(pool PoolFacts) int64 {
 }
 
 // refuseSpace refuses to probe a pool that could not hold the data if every operation copied it.
-func refuseSpace(pool PoolFacts, space api.ResourcesStoragePoolSpace, h *host, bytes int64) *Refusal {
+func (f *Facts) refuseSpace(pool PoolFacts, space api.ResourcesStoragePoolSpace, bytes int64) *Refusal {
 	free := int64(space.Total - min(space.Used, space.Total))                                                       //nolint:gosec // bytes of a file system
 	evidence := []string{fmt.Sprintf("free in pool %q: %s of %s", pool.Name, size(free), size(int64(space.Total)))} //nolint:gosec // as above
-	if h != nil && onLoopFile(pool.Config["source"]) {
-		if below, err := h.freeBytes(h.loopDir()); err == nil {
+	if onLoopFile(pool.Config["source"]) {
+		if below, err := f.freeForLoops(); err == nil {
 			evidence = append(evidence, fmt.Sprintf("free on the disk of %s: %s", pool.Config["source"], size(below)))
 			free = min(free, below)
 		}

@@ -66,7 +66,7 @@ func (c *Checker) measurePool(ctx context.Context, facts *Facts, pool PoolFacts,
 	if err != nil {
 		return nil, err
 	}
-	if refusal := refuseSpace(pool, resources.Space, facts.host, bytes); refusal != nil {
+	if refusal := facts.refuseSpace(pool, resources.Space, bytes); refusal != nil {
 		return nil, refusal
 	}
 	if len(facts.Environment.Architectures) == 0 {
@@ -168,7 +168,7 @@ func (f *Facts) proofOf(pool PoolFacts) *Proof {
 	return proof
 }
 
-// record writes a proof into the pool's configuration.
+// record writes a proof into the pool's configuration. A client that may not change pools keeps it for the process.
 func (c *Checker) record(ctx context.Context, name string, proof *Proof) error {
 	text, err := json.Marshal(proof)
 	if err != nil {
@@ -179,8 +179,11 @@ func (c *Checker) record(ctx context.Context, name string, proof *Proof) error {
 		// The daemon takes an absent description for an empty one.
 		err = c.daemon.PatchPool(ctx, name, api.StoragePoolPut{Description: pool.Description, Config: map[string]string{proofKey: string(text)}})
 	}
-	if err != nil {
+	if err != nil && (pool == nil || !errors.Is(err, lxd.ErrRefused)) {
 		return fmt.Errorf("record the proof of storage pool %q: %w", name, err)
+	}
+	if pool.Config == nil {
+		pool.Config = map[string]string{}
 	}
 	pool.Config[proofKey] = string(text)
 	c.notePool(name, pool.Config)

@@ -34,7 +34,7 @@ func (f *Facts) product() string {
 func (f *Facts) goodPools(except string) []string {
 	var names []string
 	for _, pool := range f.sortedPools() {
-		if _, _, bad := traitsOf(pool.Driver, pool.Config).worst(); !bad && pool.Name != except && canCopyOnWrite(pool.Driver) {
+		if _, _, bad := f.traits(pool).worst(); !bad && pool.Name != except && canCopyOnWrite(pool.Driver) {
 			names = append(names, fmt.Sprintf("%s (%s)", pool.Name, pool.Driver))
 		}
 	}
