@@ -88,7 +88,7 @@ func (d *Daemon) Lock(ctx context.Context, machine string) (unlock func(), err e
 		_ = file.Unlock() // closing the file is what unlocks, and nothing is to be done if that fails
 		release()
 	}
-	if err := d.untilIdle(ctx, machine); err != nil {
+	if err := d.Idle(ctx, machine); err != nil {
 		unlock()
 		if cause := ctx.Err(); cause != nil {
 			return nil, &Error{Ask: ask, Kind: ErrBusy, Err: err}
@@ -117,8 +117,8 @@ func lockFile(name string) (*flock.Flock, error) {
 // harmless are operations that do not change a machine's disk or configuration, by the daemon's descriptions.
 var harmless = []string{"Executing command", "Showing console"}
 
-// untilIdle waits until the daemon runs no operation that changes the machine.
-func (d *Daemon) untilIdle(ctx context.Context, machine string) error {
+// Idle waits until the daemon runs no operation that changes the machine. The context is the only deadline.
+func (d *Daemon) Idle(ctx context.Context, machine string) error {
 	return Poll(ctx, fmt.Sprintf("the daemon runs no other operation on machine %q", machine), func(ctx context.Context) (bool, string, error) {
 		operations, err := d.client(ctx).GetOperations()
 		if err != nil {

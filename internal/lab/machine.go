@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/canonical/lxd/shared/api"
+	"github.com/google/uuid"
+
+	"github.com/cowlab/terraform-provider-lab/internal/capability"
+	"github.com/cowlab/terraform-provider-lab/internal/lxd"
+)
+
+// Ask is a specification in the words of package capability; applying says that the machine is made or changed now.
+func (s *MachineSpec) Ask(applying bool) capability.MachineAsk {
+	return capability.MachineAsk{
+		Name: s.Name, Type: api.InstanceType(s.Type), Pool: s.Pool, CPUs: s.CPUs, MemoryBytes: bytesOf(s.Memory), Applying: applying,
+	}
+}
+
+// CreateMachine makes a machine, prepares it, and waits until it is usable. A machine that was made and then failed is
+// returned beside the error, so that it is not forgotten.
+func (l *Lab) CreateMachine(ctx context.Context, spec MachineSpec) (*Machine, MachineTimings, error) {
+	timings := MachineTimings{}
+	if err := l.checker.AdmitMachine(ctx, spec.Ask(true)); err != nil {
+		return nil, timings, err
+	}
+	if _, _, err := l.checker.EnsureProof(ctx, spec.Pool); err != nil {
+		return nil, timings, err
+	}
+	unlock, err := l.daemon.Lock(ctx, spec.Name)
+	if err != nil {
+		return nil, timings, err
+	}
+	defer unlock()
+
+	start := time.Now()
+	id := uuid.NewString()
+	if err := l.daemon.OnMember(spec.Target).CreateInstance(ctx, spec.post(id)); err != nil {
+		return l.machineMadeAnyway(ctx, spec, id), timings, err
+	}
+	timings.CreateMS = since(start)
+	err = l.prepare(ctx, &spec, start, &timings)
+	if err != nil {
+		return l.machineMadeAnyway(ctx, spec, id), timings, err
+	}
+	machine, err := l.readMachine(ctx, spec.Name, spec.Config)
+	if err != nil {
+		return l.machineMadeAnyway(ctx, spec, id), timings, err
+	}
+	return machine, timings, nil
+}
+
+// prepare takes a machine that was just made to the state in which it is used.
+func (l *Lab) prepare(ctx context.Context, spec *MachineSpec, start time.Time, timings *MachineTimings) error {
+	if err := l.pushFiles(ctx, spec.Name, spec.Files); err != nil {
+		return err
+	}
+	if !spec.Running && len(spec.Setup) == 0 {
+		return nil
+	}
+	if err := l.power(ctx, spec.Name, true); err != nil {
+		return err
+	}
+	timings.LaunchMS = since(start)
+	if len(spec.Setup) > 0 {
+		if err := waitExec(ctx, l.daemon, spec.Name); err != nil {
+			return err
+		}
+		begin := time.Now()
+		if err := l.setUp(ctx, spec.Name, spec.Setup); err != nil {
+			return err
+		}
+		timings.SetupMS = since(begin)
+	}
+	if err := waitUsable(ctx, l.daemon, spec.Name, spec.Ready); err != nil {
+		return err
+	}
+	timings.UsableMS = since(start)
+	if !spec.Running {
+		return l.power(ctx, spec.Name, false)
+	}
+	return nil
+}
+
+// setUp runs the commands that prepare a machine, each to its end.
+func (l *Lab) setUp(ctx context.Context, machine string, commands []Setup) error {
+	for index, setup := range commands {
+		result, err := l.daemon.Exec(ctx, machine, lxd.Command{Args: setup.Command, Environment: setup.Environment, Directory: setup.Directory})
+		if err != nil {
+			return argumentErrorf("setup", "setup command %d: %w", index+1, err)
+		}
+		if result.ExitCode != 0 {
+			return &ArgumentError{Argument: "setup", Err: &SetupError{
+				Index: index, Command: setup.Command, ExitCode: result.ExitCode,
+				Stdout: string(result.Stdout), Stderr: string(result.Stderr),
+			}}
+		}
+	}
+	return nil
+}
+
+// machineMadeAnyway finds a machine whose creation failed or seemed to, by the uuid that we gave it.
+func (l *Lab) machineMadeAnyway(ctx context.Context, spec MachineSpec, id string) *Machine {
+	ctx, cancel := detached(ctx)
+	defer cancel()
+	var made *Machine
+	// An operation that we stopped waiting for goes on; a machine that comes of it must not be forgotten.
+	if err := l.daemon.Idle(ctx, spec.Name); err != nil {
+		return nil
+	}
+	live, _, err := l.daemon.Instance(ctx, spec.Name)
+	if err == nil && live.Config[keyUUID] == id {
+		made = machineOf(live, spec.Config)
+	}
+	return made
+}
+
+// readMachine reads a machine with its addresses.
+func (l *Lab) readMachine(ctx context.Context, name string, declared map[string]string) (*Machine, error) {
+	live, _, err := l.daemon.Instance(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	machine := machineOf(live, declared)
+	if live.StatusCode != api.Stopped {
+		state, err := l.daemon.InstanceState(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		machine.Addresses = addressesOf(state)
+	}
+	return machine, nil
+}
+
+// Machine reads a machine. The error is [lxd.ErrNotFound] when it is gone, also when another incarnation has its name.
+func (l *Lab) Machine(ctx context.Context, id MachineID, declared map[string]string) (*Machine, error) {
+	machine, err := l.readMachine(ctx, id.Name, declared)
+	if err != nil {
+		return nil, err
+	}
+	if machine.ID.UUID != id.UUID {
+		return nil, otherIncarnation(id, machine.ID.UUID)
+	}
+	return machine, nil
+}
+
+// MachineByName reads a machine by its name, whichever incarnation it is, for an import.
+func (l *Lab) MachineByName(ctx context.Context, name string) (*Machine, error) {
+	return l.readMachine(ctx, name, nil)
+}
+
+func otherIncarnation(id MachineID, found string) error {
+	return &lxd.Error{Ask: fmt.Sprintf("read machine %q", id.Name), Kind: lxd.ErrNotFound, Err: fmt.Errorf(
+		"the machine with uuid %s is gone; the one of this name now is another (uuid %s)", id.UUID, found)}
+}
+
+// own reads the live machine and makes sure that it is the incarnation that is meant.
+func (l *Lab) own(ctx context.Context, id MachineID) (*api.Instance, string, error) {
+	live, etag, err := l.daemon.Instance(ctx, id.Name)
+	if err != nil {
+		return nil, "", err
+	}
+	if live.Config[keyUUID] != id.UUID {
+		return nil, "", otherIncarnation(id, live.Config[keyUUID])
+	}
+	return live, etag, nil
+}
+
+// DeleteMachine stops a machine by force and removes it with its snapshots. One that is gone already is no error;
+// another incarnation of the name is left alone.
+func (l *Lab) DeleteMachine(ctx context.Context, id MachineID) error {
+	unlock, err := l.daemon.Lock(ctx, id.Name)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	live, _, err := l.own(ctx, id)
+	if errors.Is(err, lxd.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if live.StatusCode != api.Stopped {
+		if err := l.power(ctx, id.Name, false); err != nil {
+			return err
+		}
+	}
+	err = l.daemon.DeleteInstance(ctx, id.Name)
+	if errors.Is(err, lxd.ErrNotFound) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package lab_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/cowlab/terraform-provider-lab/internal/acctest"
+	"github.com/cowlab/terraform-provider-lab/internal/capability"
+	"github.com/cowlab/terraform-provider-lab/internal/lab"
+	"github.com/cowlab/terraform-provider-lab/internal/lxd"
+)
+
+func TestMain(m *testing.M) { acctest.Main(m) }
+
+// connect gives the verbs on the package's daemon.
+func connect(t *testing.T) (*acctest.Host, *lab.Lab) {
+	t.Helper()
+	host := acctest.Shared(t)
+	daemon, err := lxd.Connect(t.Context(), lxd.Config{Address: host.Address(), Project: host.Project()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return host, lab.New(daemon, capability.New(daemon))
+}
+
+// tiny is a specification of the smallest machine that runs.
+func tiny(t *testing.T, host *acctest.Host) lab.MachineSpec {
+	t.Helper()
+	return lab.MachineSpec{
+		Name: acctest.Name(t, "m"), Type: lab.TypeContainer, Image: host.Tiny(t).Fingerprint, Pool: host.Pool(t), Running: true,
+	}
+}
+
+// create makes a machine and removes it when the test ends.
+func create(t *testing.T, l *lab.Lab, spec lab.MachineSpec) (*lab.Machine, lab.MachineTimings) {
+	t.Helper()
+	machine, timings, err := l.CreateMachine(t.Context(), spec)
+	if machine != nil {
+		t.Cleanup(func() {
+			if err := l.DeleteMachine(context.Background(), machine.ID); err != nil {
+				t.Errorf("clean up: %v", err)
+			}
+		})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return machine, timings
+}
+
+// in runs a shell command in a machine and gives what it printed.
+func in(t *testing.T, l *lab.Lab, machine, script string) string {
+	t.Helper()
+	result, err := l.Daemon().Exec(t.Context(), machine, lxd.Command{Args: []string{"sh", "-c", script}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if result.ExitCode != 0 {
+		t.Fatalf("%q on %s returned %d: %s", script, machine, result.ExitCode, result.Stderr)
+	}
+	return strings.TrimSpace(string(result.Stdout))
+}

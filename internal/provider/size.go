@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package provider
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/attr/xattr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/cowlab/terraform-provider-lab/internal/lab"
+)
+
+var (
+	_ basetypes.StringTypable                    = sizeType{}
+	_ basetypes.StringValuableWithSemanticEquals = sizeValue{}
+	_ xattr.ValidateableAttribute                = sizeValue{}
+)
+
+// sizeType is a number of bytes with its unit, such as "512MiB". Two spellings of one size are equal.
+type sizeType struct{ basetypes.StringType }
+
+func (t sizeType) Equal(other attr.Type) bool {
+	o, ok := other.(sizeType)
+	return ok && t.StringType.Equal(o.StringType)
+}
+
+func (t sizeType) String() string { return "size" }
+
+func (t sizeType) ValueType(context.Context) attr.Value { return sizeValue{} }
+
+func (t sizeType) ValueFromString(_ context.Context, in basetypes.StringValue) (basetypes.StringValuable, diag.Diagnostics) {
+	return sizeValue{in}, nil
+}
+
+func (t sizeType) ValueFromTerraform(ctx context.Context, in tftypes.Value) (attr.Value, error) {
+	value, err := t.StringType.ValueFromTerraform(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	text, ok := value.(basetypes.StringValue)
+	if !ok {
+		return nil, fmt.Errorf("a size came as %T", value)
+	}
+	return sizeValue{text}, nil
+}
+
+// sizeValue is a value of [sizeType].
+type sizeValue struct{ basetypes.StringValue }
+
+// newSize is the value of a size that the daemon gave; empty is null.
+func newSize(text string) sizeValue {
+	if text == "" {
+		return sizeValue{basetypes.NewStringNull()}
+	}
+	return sizeValue{basetypes.NewStringValue(text)}
+}
+
+func (v sizeValue) Type(context.Context) attr.Type { return sizeType{} }
+
+func (v sizeValue) Equal(other attr.Value) bool {
+	o, ok := other.(sizeValue)
+	return ok && v.StringValue.Equal(o.StringValue)
+}
+
+// StringSemanticEquals says that "1GiB" and "1024MiB" are the same.
+func (v sizeValue) StringSemanticEquals(_ context.Context, other basetypes.StringValuable) (bool, diag.Diagnostics) {
+	o, ok := other.(sizeValue)
+	if !ok {
+		return false, nil
+	}
+	mine, err := lab.ParseSize(v.ValueString())
+	if err != nil {
+		return false, nil //nolint:nilerr // what is no size equals nothing; validation tells of it
+	}
+	theirs, err := lab.ParseSize(o.ValueString())
+	return err == nil && mine == theirs, nil
+}
+
+// ValidateAttribute refuses what is not a size before anything is planned.
+func (v sizeValue) ValidateAttribute(_ context.Context, req xattr.ValidateAttributeRequest, resp *xattr.ValidateAttributeResponse) {
+	if v.IsNull() || v.IsUnknown() {
+		return
+	}
+	if _, err := lab.ParseSize(v.ValueString()); err != nil {
+		resp.Diagnostics.AddAttributeError(req.Path, "Invalid size", sentence(err))
+	}
+}
