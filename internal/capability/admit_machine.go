@@ -36,7 +36,11 @@ func (a MachineAsk) String() string {
 // AdmitMachine says whether a machine may be made or changed, by the facts alone. The error is a [Refusal] when it
 // may not. A pool that does not exist is no reason at plan: the same apply may make it.
 func (c *Checker) AdmitMachine(ctx context.Context, ask MachineAsk) error {
-	facts, err := c.Facts(ctx)
+	read := c.Facts
+	if ask.Applying {
+		read = func(ctx context.Context) (*Facts, error) { return c.factsWithPool(ctx, ask.Pool) }
+	}
+	facts, err := read(ctx)
 	if err != nil {
 		return err
 	}
@@ -84,10 +88,15 @@ func (f *Facts) refusePool(ask MachineAsk) *Refusal {
 	if ask.Pool == "" || !ask.Applying {
 		return nil
 	}
-	names := slices.Sorted(maps.Keys(pools))
+	return f.refuseMissing(ask.String(), ask.Pool)
+}
+
+// refuseMissing refuses a pool that is not there.
+func (f *Facts) refuseMissing(asked, pool string) *Refusal {
+	names := slices.Sorted(maps.Keys(f.present))
 	return &Refusal{
-		Capability: Pools, Argument: "pool", Asked: ask.String(),
-		Found:    fmt.Sprintf("the daemon has no pool %q", ask.Pool),
+		Capability: Pools, Argument: "pool", Asked: asked,
+		Found:    fmt.Sprintf("the daemon has no pool %q", pool),
 		Evidence: []string{"pools of this daemon: " + cmp.Or(strings.Join(names, ", "), "none")},
 		Remedy:   "Refer to the pool by the id of its lab_storage_pool, so that it is made first.",
 	}

@@ -22,8 +22,6 @@ type Checker struct {
 	facts   *Facts
 	forgets int
 	planned map[string]PoolFacts
-	// proving admits one prover for each pool at a time.
-	proving map[string]chan struct{}
 }
 
 // New makes a checker for a daemon. It asks nothing yet.
@@ -32,7 +30,6 @@ func New(d *lxd.Daemon) *Checker {
 		daemon:  d,
 		reading: make(chan struct{}, 1),
 		planned: map[string]PoolFacts{},
-		proving: map[string]chan struct{}{},
 	}
 }
 
@@ -92,6 +89,23 @@ func (c *Checker) Forget() {
 	c.facts = nil
 	c.forgets++
 	clear(c.planned)
+}
+
+// factsWithPool gives facts in which a pool is there. Where they lack it they are read once more: something other than
+// this process may have made it since.
+func (c *Checker) factsWithPool(ctx context.Context, name string) (*Facts, error) {
+	facts, err := c.Facts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := facts.present[name]; ok || name == "" {
+		return facts, nil
+	}
+	c.mu.Lock()
+	c.facts = nil
+	c.forgets++
+	c.mu.Unlock()
+	return c.Facts(ctx)
 }
 
 // notePool takes over a pool's configuration that was read or written since the facts were read.

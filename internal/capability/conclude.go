@@ -35,7 +35,9 @@ func problems(findings []Finding) string {
 	var text strings.Builder
 	for len(findings) > 0 {
 		first := findings[0]
-		same := func(f Finding) bool { return f.Subject == first.Subject && f.Verdict == first.Verdict && f.Reason == first.Reason }
+		same := func(f Finding) bool {
+			return f.Subject == first.Subject && f.Verdict == first.Verdict && f.Reason == first.Reason
+		}
 		var titles, evidence []string
 		for _, finding := range findings {
 			if !same(finding) {

@@ -14,8 +14,8 @@ import (
 )
 
 // What a probe makes is marked, so that a later run can tell a dead run's leftovers from everything else. The mark
-// says which run, since when, and from which host. On a machine it only holds together with its uuid: the daemon gives
-// a copy a uuid of its own, while the mark is copied along.
+// says which run, since when, from which host and on which pool. On a machine it only holds together with its uuid: the
+// daemon gives a copy a uuid of its own, while the mark is copied along.
 const (
 	probePrefix = "lab-probe-"
 	markProbe   = "user.lab.probe"
@@ -31,28 +31,29 @@ type mark struct {
 	run     string
 	started time.Time
 	host    string
+	pool    string
 }
 
-func newMark() mark {
-	return mark{run: strings.ReplaceAll(uuid.NewString(), "-", "")[:12], started: time.Now().UTC().Truncate(time.Second), host: thisHost()}
+func newMark(pool string) mark {
+	return mark{run: strings.ReplaceAll(uuid.NewString(), "-", "")[:12], started: time.Now().UTC().Truncate(time.Second), host: thisHost(), pool: pool}
 }
 
 func (m mark) String() string {
-	return fmt.Sprintf("%s %s %s", m.run, m.started.Format(time.RFC3339), m.host)
+	return fmt.Sprintf("%s %s %s %s", m.run, m.started.Format(time.RFC3339), m.host, m.pool)
 }
 
 // parseMark reads a mark; ok is false for anything that this program did not write.
 func parseMark(text string) (m mark, ok bool) {
 	fields := strings.Fields(text)
-	if len(fields) != 3 {
+	if len(fields) != 4 {
 		return mark{}, false
 	}
 	started, err := time.Parse(time.RFC3339, fields[1])
-	m = mark{run: fields[0], started: started, host: fields[2]}
+	m = mark{run: fields[0], started: started, host: fields[2], pool: fields[3]}
 	return m, err == nil && m.String() == text
 }
 
-// name is the name of the run's machine, which is the name of its lock, too.
+// name is the name of the run's machine; its branches' names begin with it.
 func (m mark) name() string { return probePrefix + m.run }
 
 // config marks a new machine as the run's, and as no copy.

@@ -18,17 +18,52 @@ import (
 // copy-on-write for each of the three, or when that could not be told; the proof with its figures is then returned
 // beside it.
 func (c *Checker) ProvePool(ctx context.Context, name string) (*Proof, error) {
-	facts, err := c.Facts(ctx)
+	facts, err := c.factsWithPool(ctx, name)
 	if err != nil {
 		return nil, err
 	}
+	unlock, err := lockPool(ctx, c.daemon, name)
+	if err != nil {
+		return nil, fmt.Errorf("wait for another probe of storage pool %q: %w", name, err)
+	}
+	defer unlock()
+	return c.probe(ctx, facts, name)
+}
+
+// EnsureProof gives the proof that is recorded on a pool while it holds, else probes the pool and records the proof.
+// Fresh says that it probed. However many ask at once, in this process or in others of this host, the pool is probed
+// once. Errors are those of [Checker.ProvePool].
+func (c *Checker) EnsureProof(ctx context.Context, name string) (proof *Proof, fresh bool, err error) {
+	facts, err := c.factsWithPool(ctx, name)
+	if err != nil {
+		return nil, false, err
+	}
+	if proof := facts.proofOf(facts.present[name]); proof != nil {
+		return proof, false, nil
+	}
+	unlock, err := lockPool(ctx, c.daemon, name)
+	if err != nil {
+		return nil, false, fmt.Errorf("wait for another probe of storage pool %q: %w", name, err)
+	}
+	defer unlock()
+	// Somebody else may have proved it in the meantime.
+	if proof, err = c.recorded(ctx, facts, name); proof != nil || err != nil {
+		return proof, false, err
+	}
+	if proof, err = c.probe(ctx, facts, name); err != nil {
+		return proof, true, err
+	}
+	return proof, true, c.record(ctx, name, proof)
+}
+
+// probe proves a pool whose lock is held.
+func (c *Checker) probe(ctx context.Context, facts *Facts, name string) (*Proof, error) {
 	pool, ok := facts.present[name]
 	if !ok {
-		return nil, facts.refusePool(MachineAsk{Name: "probe", Pool: name, Applying: true})
+		return nil, facts.refuseMissing(fmt.Sprintf("a proof of storage pool %q", name), name)
 	}
-	if err := sweep(ctx, c.daemon); err != nil {
-		return nil, err
-	}
+	// What cannot be swept is no reason not to probe; the next run tries again.
+	_ = sweep(ctx, c.daemon, name)
 	measured, err := c.measurePool(ctx, facts, pool, probeSize(pool))
 	if err != nil {
 		return nil, err
@@ -37,8 +72,8 @@ func (c *Checker) ProvePool(ctx context.Context, name string) (*Proof, error) {
 	// Doubt, and the word of a single witness, is met with more data.
 	if !proof.conclusive() || !measured.metered() {
 		measured, err = c.measurePool(ctx, facts, pool, repeatFactor*measured.bytes)
-		if _, refused := errors.AsType[*Refusal](err); refused {
-			return proof, refuseProof(name, proof, err)
+		if refusal, refused := errors.AsType[*Refusal](err); refused {
+			return proof, refuseProof(name, proof, refusal)
 		}
 		if err != nil {
 			return proof, err
@@ -72,13 +107,8 @@ func (c *Checker) measurePool(ctx context.Context, facts *Facts, pool PoolFacts,
 	if len(facts.Environment.Architectures) == 0 {
 		return nil, errors.New("the daemon does not tell its architecture")
 	}
-	p := newProbe(c.daemon, newMark(), facts.Environment.Architectures[0], pool, bytes)
+	p := newProbe(c.daemon, newMark(pool.Name), facts.Environment.Architectures[0], pool, bytes)
 	p.host = facts.host
-	unlock, err := c.daemon.Lock(ctx, p.mark.name())
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
 	measured, err := p.run(ctx)
 	if err != nil {
 		err = fmt.Errorf("probe storage pool %q: %w", pool.Name, err)
@@ -87,7 +117,7 @@ func (c *Checker) measurePool(ctx context.Context, facts *Facts, pool PoolFacts,
 }
 
 // refuseProof turns a proof that does not do into a refusal. The cause says why a doubt could not be cleared.
-func refuseProof(name string, proof *Proof, cause error) *Refusal {
+func refuseProof(name string, proof *Proof, cause *Refusal) *Refusal {
 	refusal := &Refusal{
 		Capability: Pools, Argument: "pool", Asked: fmt.Sprintf("storage pool %q that copies on write", name),
 		Found:    fmt.Sprintf("storage pool %q was probed, and what it does is a copy", name),
@@ -102,47 +132,6 @@ func refuseProof(name string, proof *Proof, cause error) *Refusal {
 		refusal.Evidence = append(refusal.Evidence, "it could not be repeated with more data: "+cause.Error())
 	}
 	return refusal
-}
-
-// EnsureProof gives the proof that is recorded on a pool while it holds, else probes the pool and records the proof.
-// Fresh says that it probed. However many ask at once, in this process or in others of this host, the pool is probed
-// once. Errors are those of [Checker.ProvePool].
-func (c *Checker) EnsureProof(ctx context.Context, name string) (proof *Proof, fresh bool, err error) {
-	slot := c.provingOf(name)
-	if err := enter(ctx, slot); err != nil {
-		return nil, false, fmt.Errorf("wait for the probe of storage pool %q: %w", name, err)
-	}
-	defer func() { <-slot }()
-	facts, err := c.Facts(ctx)
-	if err != nil {
-		return nil, false, err
-	}
-	if proof := facts.proofOf(facts.present[name]); proof != nil {
-		return proof, false, nil
-	}
-	unlock, err := c.daemon.InProject(api.ProjectDefaultName).Lock(ctx, "pool/"+name)
-	if err != nil {
-		return nil, false, fmt.Errorf("wait for the probe of storage pool %q: %w", name, err)
-	}
-	defer unlock()
-	// Another process may have proved it while this one waited.
-	if proof, err = c.recorded(ctx, facts, name); proof != nil || err != nil {
-		return proof, false, err
-	}
-	if proof, err = c.ProvePool(ctx, name); err != nil {
-		return proof, true, err
-	}
-	return proof, true, c.record(ctx, name, proof)
-}
-
-// provingOf gives the place of a pool's prover.
-func (c *Checker) provingOf(name string) chan struct{} {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.proving[name] == nil {
-		c.proving[name] = make(chan struct{}, 1)
-	}
-	return c.proving[name]
 }
 
 // recorded reads a pool anew and gives the proof that is recorded on it and holds, or nil. A pool that is not there is

@@ -10,11 +10,13 @@ import (
 	"slices"
 	"time"
 
+	"github.com/canonical/lxd/shared/api"
+
 	"github.com/cowlab/terraform-provider-lab/internal/lxd"
 )
 
-// lockPatience is how long a sweep tries for the lock of another run, which a living one holds to its end.
-const lockPatience = 100 * time.Millisecond
+// lockPatience is how long a sweep tries for the lock of another pool, which a living run holds to its end.
+const lockPatience = 250 * time.Millisecond
 
 // leftovers are what a run of the probe has on the daemon.
 type leftovers struct {
@@ -24,15 +26,15 @@ type leftovers struct {
 }
 
 // sweep removes what dead runs of the probe have left in the project, and nothing else: every object must bear the
-// mark of a run, be no copy, and the run must have died.
-func sweep(ctx context.Context, d *lxd.Daemon) error {
+// mark of a run, be no copy, and the run must have died. The caller holds the lock of a pool.
+func sweep(ctx context.Context, d *lxd.Daemon, locked string) error {
 	runs, err := findLeftovers(ctx, d)
 	if err != nil {
 		return fmt.Errorf("look for leftovers of earlier probes: %w", err)
 	}
 	var failed []error
 	for _, run := range slices.Sorted(maps.Keys(runs)) {
-		failed = append(failed, sweepRun(ctx, d, runs[run]))
+		failed = append(failed, sweepRun(ctx, d, locked, runs[run]))
 	}
 	return errors.Join(failed...)
 }
@@ -80,24 +82,29 @@ func findLeftovers(ctx context.Context, d *lxd.Daemon) (map[string]*leftovers, e
 }
 
 // sweepRun removes the leftovers of a run, if it has died.
-func sweepRun(ctx context.Context, d *lxd.Daemon, left *leftovers) error {
-	m := left.mark
-	if m.host != thisHost() {
+func sweepRun(ctx context.Context, d *lxd.Daemon, locked string, left *leftovers) error {
+	switch {
+	case left.mark.host != thisHost():
 		// Its lock cannot be seen from here.
-		if time.Since(m.started) < abandonedAfter {
+		if time.Since(left.mark.started) < abandonedAfter {
 			return nil
 		}
-		return removeProbe(ctx, d, left.branches, left.machines, left.fingerprint)
+	case left.mark.pool != locked:
+		patient, cancel := context.WithTimeout(ctx, lockPatience)
+		defer cancel()
+		unlock, err := lockPool(patient, d, left.mark.pool)
+		if errors.Is(err, lxd.ErrBusy) && ctx.Err() == nil {
+			return nil // it lives
+		}
+		if err != nil {
+			return err
+		}
+		defer unlock()
 	}
-	patient, cancel := context.WithTimeout(ctx, lockPatience)
-	defer cancel()
-	unlock, err := d.Lock(patient, m.name())
-	if errors.Is(err, lxd.ErrBusy) && ctx.Err() == nil {
-		return nil // it lives, or the daemon is still at work for it
-	}
-	if err != nil {
-		return err
-	}
-	defer unlock()
 	return removeProbe(ctx, d, left.branches, left.machines, left.fingerprint)
+}
+
+// lockPool takes the lock that a pool's prober holds. Pools belong to no project, so neither does it.
+func lockPool(ctx context.Context, d *lxd.Daemon, pool string) (unlock func(), err error) {
+	return d.InProject(api.ProjectDefaultName).Lock(ctx, "pool/"+pool)
 }

@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package capability_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/canonical/lxd/shared/api"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cowlab/terraform-provider-lab/internal/acctest"
+	"github.com/cowlab/terraform-provider-lab/internal/capability"
+	"github.com/cowlab/terraform-provider-lab/internal/lxd"
+)
+
+// newPool makes a storage pool for one test.
+func newPool(t *testing.T, h *acctest.Host, driver string, config map[string]string) string {
+	t.Helper()
+	name := acctest.Name(t, "pool")
+	post := api.StoragePoolsPost{Name: name, Driver: driver, StoragePoolPut: api.StoragePoolPut{Description: "of a test", Config: config}}
+	if err := h.Client(t).CreateStoragePool(post); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { h.LXC(t, "storage", "delete", name) })
+	return name
+}
+
+// holdings lists what is on a daemon, and what a pool is used by.
+func holdings(t *testing.T, h *acctest.Host, pool string) []string {
+	t.Helper()
+	client := h.Client(t)
+	names, err := client.GetInstanceNames(api.InstanceTypeAny)
+	if err != nil {
+		t.Fatal(err)
+	}
+	images, err := client.GetImageFingerprints()
+	if err != nil {
+		t.Fatal(err)
+	}
+	live, _, err := client.GetStoragePool(pool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.Concat(names, images, live.UsedBy)
+}
+
+func TestAccProofTellsCopyOnWriteFromCopies(t *testing.T) {
+	t.Parallel()
+	h := acctest.Start(t, acctest.Options{})
+	cow, plain := newPool(t, h, "btrfs", map[string]string{"size": "4GiB"}), newPool(t, h, "dir", nil)
+	_, checker := connect(t, h)
+
+	good, err := checker.ProvePool(t.Context(), cow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !good.CopyOnWrite() {
+		t.Errorf("the btrfs pool was not proved: %v", good.Evidence())
+	}
+	bad, err := checker.ProvePool(t.Context(), plain)
+	refusal, ok := errors.AsType[*capability.Refusal](err)
+	if !ok {
+		t.Fatalf("probing the dir pool gave %v, want a refusal", err)
+	}
+	for what, pair := range map[string][2]capability.Measure{
+		"snapshot": {good.Snapshot, bad.Snapshot}, "branch": {good.Branch, bad.Branch}, "restore": {good.Restore, bad.Restore},
+	} {
+		if pair[1].Verdict != capability.Degraded {
+			t.Errorf("%s on dir is %s, want %s", what, pair[1].Verdict, capability.Degraded)
+		}
+		if pair[1].Space < 100*pair[0].Space {
+			t.Errorf("%s takes %v of the data on btrfs and %v on dir, want a factor of 100 between them", what, pair[0].Space, pair[1].Space)
+		}
+	}
+	if refusal.Capability != capability.Pools || !strings.Contains(refusal.Detail(), "a copy") {
+		t.Errorf("the refusal does not say what is wrong:\n%s", refusal.Detail())
+	}
+	for _, pool := range []string{cow, plain} {
+		if left := holdings(t, h, pool); len(left) > 0 {
+			t.Errorf("the probe of %s left %q", pool, left)
+		}
+	}
+}
+
+func TestAccProofIsRecordedAndHolds(t *testing.T) {
+	t.Parallel()
+	h := acctest.Start(t, acctest.Options{})
+	pool := newPool(t, h, "btrfs", map[string]string{"size": "4GiB"})
+
+	// Many ask at once, through connections of their own.
+	var group sync.WaitGroup
+	var mu sync.Mutex
+	probes := 0
+	for range 4 {
+		_, checker := connect(t, h)
+		for range 2 {
+			group.Go(func() {
+				proof, fresh, err := checker.EnsureProof(t.Context(), pool)
+				if err != nil || !proof.CopyOnWrite() {
+					t.Errorf("the pool was not proved: %v", err)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				if fresh {
+					probes++
+				}
+			})
+		}
+	}
+	group.Wait()
+	if probes != 1 {
+		t.Errorf("the pool was probed %d times, want once", probes)
+	}
+	live, etag, err := h.Client(t).GetStoragePool(pool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	recorded := capability.RecordedProof(live.Config)
+	if recorded == nil || !recorded.CopyOnWrite() {
+		t.Fatalf("no proof is recorded: %v", live.Config)
+	}
+	if live.Description != "of a test" {
+		t.Errorf("recording the proof changed the description to %q", live.Description)
+	}
+
+	// A configuration that means nothing to the daemon changes nothing; one that does ends the proof.
+	put := live.Writable()
+	put.Config["user.note"] = "mine"
+	if err := h.Client(t).UpdateStoragePool(pool, put, etag); err != nil {
+		t.Fatal(err)
+	}
+	_, checker := connect(t, h)
+	proof, fresh, err := checker.EnsureProof(t.Context(), pool)
+	if err != nil || fresh || cmp.Diff(recorded, proof) != "" {
+		t.Errorf("after a user's key was set: fresh is %v, error is %v, difference is %s", fresh, err, cmp.Diff(recorded, proof))
+	}
+	put.Config["btrfs.mount_options"] = "noatime"
+	if err := h.Client(t).UpdateStoragePool(pool, put, ""); err != nil {
+		t.Fatal(err)
+	}
+	checker.Forget()
+	if _, fresh, err := checker.EnsureProof(t.Context(), pool); err != nil || !fresh {
+		t.Errorf("after the pool's options changed: fresh is %v, error is %v; want a new probe", fresh, err)
+	}
+}
+
+func TestAccProbeNeedsRoom(t *testing.T) {
+	t.Parallel()
+	h := acctest.Shared(t)
+	pool := newPool(t, h, "btrfs", map[string]string{"size": "512MiB"})
+	_, checker := connect(t, h)
+	_, err := checker.ProvePool(t.Context(), pool)
+	refusal, ok := errors.AsType[*capability.Refusal](err)
+	if !ok || refusal.Capability != capability.Headroom {
+		t.Fatalf("probing a pool of 512 MiB gave %v, want a refusal for want of room", err)
+	}
+}
+
+// interruptions are the moments at which a probe is interrupted, by what is on the daemon then.
+var interruptions = map[string]func(instances []api.Instance) bool{
+	"once the machine is there": func(instances []api.Instance) bool { return len(instances) >= 1 },
+	"while it branches":         func(instances []api.Instance) bool { return len(instances) >= 3 },
+}
+
+// await waits until the daemon's machines are as wanted.
+func await(t *testing.T, daemon *lxd.Daemon, what string, wanted func([]api.Instance) bool) {
+	t.Helper()
+	err := lxd.Poll(t.Context(), what, func(ctx context.Context) (bool, string, error) {
+		instances, err := daemon.Instances(ctx)
+		return wanted(instances), fmt.Sprintf("%d machines", len(instances)), err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAccInterruptedProbeLeavesNothing(t *testing.T) {
+	t.Parallel()
+	for when, reached := range interruptions {
+		t.Run(when, func(t *testing.T) {
+			t.Parallel()
+			h := acctest.Start(t, acctest.Options{})
+			pool := newPool(t, h, "btrfs", map[string]string{"size": "4GiB"})
+			daemon, checker := connect(t, h)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			var group sync.WaitGroup
+			group.Go(func() {
+				if _, err := checker.ProvePool(ctx, pool); !errors.Is(err, context.Canceled) {
+					t.Errorf("the interrupted probe gave %v, want %v", err, context.Canceled)
+				}
+			})
+			await(t, daemon, when, reached)
+			cancel()
+			group.Wait()
+			if left := holdings(t, h, pool); len(left) > 0 {
+				t.Errorf("it left %q", left)
+			}
+		})
+	}
+}
+
+// victimAddress and victimPool make the test binary a process that probes a pool, to be killed.
+const (
+	victimAddress = "LAB_ACC_VICTIM_ADDRESS"
+	victimPool    = "LAB_ACC_VICTIM_POOL"
+)
+
+// victim probes a pool again and again until it is killed.
+func victim(address, pool string) {
+	ctx := context.Background()
+	daemon, err := lxd.Connect(ctx, lxd.Config{Address: address})
+	for err == nil {
+		_, err = capability.New(daemon).ProvePool(ctx, pool)
+	}
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(1)
+}
+
+func TestAccSweepTakesADeadRunsLeftoversOnly(t *testing.T) {
+	t.Parallel()
+	h := acctest.Start(t, acctest.Options{})
+	pool := newPool(t, h, "btrfs", map[string]string{"size": "4GiB"})
+	daemon, checker := connect(t, h)
+
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	process := exec.CommandContext(t.Context(), program)
+	process.Env = append(os.Environ(), victimAddress+"="+h.Address(), victimPool+"="+pool)
+	process.Stderr = os.Stderr
+	if err := process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	await(t, daemon, "the victim branches", func(instances []api.Instance) bool { return len(instances) >= 3 })
+	if err := process.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = process.Wait() // it was killed
+
+	left, err := daemon.Instances(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(left) == 0 {
+		t.Fatal("the killed probe left nothing to sweep")
+	}
+	// A user's copies, one with a name as ours, carry the mark but not the identity.
+	copies := []string{"mine", left[0].Name + "-mine"}
+	for _, name := range copies {
+		h.LXC(t, "copy", "--instance-only", left[0].Name, name)
+		t.Cleanup(func() { h.LXC(t, "delete", name) })
+	}
+	if _, err := checker.ProvePool(t.Context(), pool); err != nil {
+		t.Fatal(err)
+	}
+	kept := []string{}
+	after, err := daemon.Instances(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, instance := range after {
+		kept = append(kept, instance.Name)
+	}
+	if !cmp.Equal(slices.Sorted(slices.Values(kept)), slices.Sorted(slices.Values(copies))) {
+		t.Errorf("after the sweep there are %q, want %q", kept, copies)
+	}
+	if images, err := daemon.Images(t.Context()); err != nil || len(images) > 0 {
+		t.Errorf("after the sweep there are images %v (error %v), want none", images, err)
+	}
+}
+
+func TestAccSourceOfTheUsersIsRefusedAndLeft(t *testing.T) {
+	t.Parallel()
+	h := acctest.Start(t, acctest.Options{})
+	_, checker := connect(t, h)
+	source := t.TempDir()
+	file := filepath.Join(source, "thesis.txt")
+	if err := os.WriteFile(file, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	err := checker.AdmitPool(t.Context(), capability.PoolAsk{Name: "lab", Source: source})
+	refusal, ok := errors.AsType[*capability.Refusal](err)
+	if !ok || refusal.Argument != "source" || !strings.Contains(refusal.Detail(), file) {
+		t.Fatalf("a source with a file gave %v, want a refusal that names it", err)
+	}
+	if content, err := os.ReadFile(file); err != nil || string(content) != "mine" {
+		t.Errorf("the file is %q now (error %v)", content, err)
+	}
+	if err := checker.AdmitPool(t.Context(), capability.PoolAsk{Name: "lab", Source: t.TempDir()}); err != nil {
+		t.Errorf("an empty source gave %v", err)
+	}
+}
+
+func TestAccSourceOfAnotherPoolIsRefused(t *testing.T) {
+	t.Parallel()
+	h := acctest.Start(t, acctest.Options{})
+	source := t.TempDir()
+	pool := newPool(t, h, "dir", map[string]string{"source": source})
+	_, checker := connect(t, h)
+	err := checker.AdmitPool(t.Context(), capability.PoolAsk{Name: "lab", Source: source})
+	if refusal, ok := errors.AsType[*capability.Refusal](err); !ok || !strings.Contains(refusal.Found, pool) {
+		t.Errorf("the source of pool %s gave %v, want a refusal that names it", pool, err)
+	}
+}
+
+func TestAccDaemonWithoutTools(t *testing.T) {
+	t.Parallel()
+	h := acctest.Start(t, acctest.Options{WithoutTools: []string{"btrfs", "mkfs.btrfs"}})
+	_, checker := connect(t, h)
+	err := checker.AdmitPool(t.Context(), capability.PoolAsk{Name: "lab"})
+	refusal, ok := errors.AsType[*capability.Refusal](err)
+	if !ok || refusal.Argument != "driver" {
+		t.Fatalf("a btrfs pool without the tools gave %v, want a refusal of the driver", err)
+	}
+	for _, part := range []string{"offers the storage drivers: dir", "mkfs.btrfs is not on the PATH of the daemon"} {
+		if !strings.Contains(refusal.Detail(), part) {
+			t.Errorf("the refusal does not say %q:\n%s", part, refusal.Detail())
+		}
+	}
+	report, err := checker.Assess(t.Context(), capability.Request{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report.Adequate || !strings.Contains(report.Summary, "btrfs") {
+		t.Errorf("the host is reported adequate: %v, %s", report.Adequate, report.Summary)
+	}
+
+	// The tools come; the daemon still lists what it found when it started, but can do it.
+	h.AddTools(t)
+	checker.Forget()
+	if err := checker.AdmitPool(t.Context(), capability.PoolAsk{Name: "lab"}); err != nil {
+		t.Errorf("with the tools at hand: %v", err)
+	}
+	pool := newPool(t, h, "btrfs", map[string]string{"size": "4GiB"})
+	if _, _, err := checker.EnsureProof(t.Context(), pool); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAccDiskNearlyFull(t *testing.T) {
+	t.Parallel()
+	h := acctest.Start(t, acctest.Options{DiskSize: "512M"})
+	_, checker := connect(t, h)
+	for _, bytes := range []int64{0, 20 << 30} {
+		err := checker.AdmitPool(t.Context(), capability.PoolAsk{Name: "lab", SizeBytes: bytes})
+		if refusal, ok := errors.AsType[*capability.Refusal](err); !ok || refusal.Argument != "size" {
+			t.Errorf("a pool of %d bytes on a disk of 512 MiB gave %v, want a refusal of its size", bytes, err)
+		}
+	}
+	if err := checker.AdmitPool(t.Context(), capability.PoolAsk{Name: "lab", SizeBytes: 200 << 20}); err != nil {
+		t.Errorf("a pool of 200 MiB gave %v", err)
+	}
+	// One made behind our back promises what its disk has not.
+	newPool(t, h, "btrfs", map[string]string{"size": "20GiB"})
+	checker.Forget()
+	report, err := checker.Assess(t.Context(), capability.Request{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, finding := range report.Findings {
+		if finding.Capability == capability.Headroom && finding.Verdict != capability.Degraded {
+			t.Errorf("headroom of %q is %s, want %s", finding.Subject, finding.Verdict, capability.Degraded)
+		}
+	}
+}
+
+func TestAccResizeThatIsALie(t *testing.T) {
+	t.Parallel()
+	h := acctest.Shared(t)
+	pool := newPool(t, h, "btrfs", map[string]string{"size": "1GiB"})
+	daemon, checker := connect(t, h)
+	if daemon.HasExtension("storage_pool_loop_resize") {
+		t.Skip("this daemon can grow a pool")
+	}
+	err := checker.AdmitPool(t.Context(), capability.PoolAsk{Name: pool, SizeBytes: 2 << 30, Update: true})
+	if refusal, ok := errors.AsType[*capability.Refusal](err); !ok || refusal.Capability != capability.Resize {
+		t.Errorf("growing a pool gave %v, want a refusal", err)
+	}
+	if err := checker.AdmitPool(t.Context(), capability.PoolAsk{Name: pool, SizeBytes: 1 << 30, Update: true}); err != nil {
+		t.Errorf("the same size gave %v", err)
+	}
+}
