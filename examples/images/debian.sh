@@ -63,13 +63,13 @@ mirror() {
   fi
 
   uri=$(configured_mirror)
-  if [[ -z $uri && $(. /etc/os-release && echo "$ID") == debian ]]; then
+  if [[ -z $uri ]] && grep -qx ID=debian /etc/os-release; then
     as_root apt-get update -qq >&2 # only downloaded indexes tell whose they are
     uri=$(configured_mirror)
   fi
 
   case $uri in
-    mirror+file:*) grep -m 1 -oE '(https?|file):[^[:space:]]+' "${uri#mirror+file:}" ;; # as in Debian's cloud images
+    mirror+file:*) grep -m 1 -oE '(https?|file):[^[:space:]]+' "${uri#mirror+file:}" || true ;; # as in Debian's cloud images
     http:* | https:* | file:*) echo "$uri" ;;
   esac
 }
@@ -78,7 +78,7 @@ mirror() {
 configured_mirror() {
   # shellcheck disable=SC2016 # these are apt's variables, not the shell's
   apt-get indextargets --format '$(ORIGIN) $(COMPONENT) $(CODENAME) $(REPO_URI)' 'Created-By: Packages' 2>/dev/null |
-    awk '$1 == "Debian" && $2 == "main" && $3 !~ /-/ { print $4; exit }'
+    awk '$1 == "Debian" && $2 == "main" && $3 !~ /-/ && uri == "" { uri = $4 } END { print uri }'
 }
 
 # ---- as root, in a mount namespace of its own ------------------------------------------------------------------
@@ -101,7 +101,7 @@ build() {
     die "debootstrap failed; the end of what it said:"$'\n'"$(tail -n 20 "$work/log")"
 
   # The date of the archive's own index: new packages change it, a rebuild does not.
-  epoch=$(date -d "$(sed -n 's/^Date: //p' "$work"/root/var/lib/apt/lists/*_Release | head -n 1)" +%s)
+  epoch=$(date -d "$(sed -n '/^Date: /{s///p;q}' "$work"/root/var/lib/apt/lists/*_Release)" +%s)
 
   say "configuring"
   configure "$work/root"

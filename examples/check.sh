@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MPL-2.0
+#
+# Validates every example, and those in the README, each as a configuration of its own:
+#
+#   check.sh TERRAFORM DIRECTORY      with the provider that was built into DIRECTORY
+set -euo pipefail
+
+terraform=$1 binaries=$(readlink -f "$2")
+top=$(readlink -f "$(dirname "${BASH_SOURCE[0]}")/..")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# An example without required_providers asks for hashicorp/lab.
+{
+  echo 'provider_installation {'
+  echo '  dev_overrides {'
+  for host in registry.terraform.io registry.opentofu.org; do
+    printf '    "%s/cowlab/lab" = "%s"\n    "%s/hashicorp/lab" = "%s"\n' "$host" "$binaries" "$host" "$binaries"
+  done
+  echo '  }'
+  echo '  direct {}'
+  echo '}'
+} >"$work/cli.tfrc"
+export TF_CLI_CONFIG_FILE=$work/cli.tfrc CHECKPOINT_DISABLE=1
+
+failed=0 checked=0
+
+# check NAME FILE...: the files together are one configuration.
+check() {
+  local name=$1 dir=$work/example
+  shift
+  rm -rf "$dir"
+  mkdir "$dir"
+  cp "$@" "$dir"
+  checked=$((checked + 1))
+  if "$terraform" -chdir="$dir" validate -no-color >"$work/out" 2>&1; then
+    echo "ok    $name"
+  else
+    echo "FAIL  $name"
+    cat "$work/out"
+    failed=$((failed + 1))
+  fi
+}
+
+# Import by identity came with version 1.12 of both programs.
+version=$("$terraform" version | grep -m 1 -oE '[0-9]+\.[0-9]+')
+by_identity=$([[ $(printf '%s\n' 1.12 "$version" | sort -V | head -n 1) != 1.12 ]] || echo yes)
+
+cd "$top"
+for file in examples/provider/*.tf examples/resources/*/resource*.tf examples/data-sources/*/*.tf; do
+  check "$file" "$file"
+done
+for file in examples/resources/*/import-by-identity.tf; do
+  if [[ -n $by_identity ]]; then
+    check "$file" "$file" "$(dirname "$file")/resource.tf"
+  else
+    echo "skip  $file (needs Terraform or OpenTofu 1.12)"
+  fi
+done
+check examples/four-machine-lab examples/four-machine-lab/*.tf examples/four-machine-lab/*.service
+
+awk -v dir="$work" '/^```hcl$/ { n++; inside = 1; next } /^```$/ { inside = 0 } inside { print > (dir "/readme-" n ".tf") }' README.md
+for file in "$work"/readme-*.tf; do
+  check "README.md, $(basename "$file" .tf)" "$file"
+done
+
+"$terraform" fmt -check -diff -recursive examples || failed=$((failed + 1))
+
+echo "$checked examples checked, $failed failed"
+((failed == 0))

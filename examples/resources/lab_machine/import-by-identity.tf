@@ -1,0 +1,4 @@
+import {
+  to       = lab_machine.web
+  identity = { name = "web" }
+}

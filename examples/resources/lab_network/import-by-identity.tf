@@ -1,0 +1,4 @@
+import {
+  to       = lab_network.net
+  identity = { name = "labnet" }
+}

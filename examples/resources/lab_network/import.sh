@@ -1,0 +1,1 @@
+terraform import lab_network.net labnet

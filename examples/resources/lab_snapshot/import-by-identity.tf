@@ -1,0 +1,4 @@
+import {
+  to       = lab_snapshot.clean
+  identity = { machine = "db", name = "clean" }
+}

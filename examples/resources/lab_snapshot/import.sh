@@ -1,0 +1,1 @@
+terraform import lab_snapshot.clean db/clean

@@ -1,0 +1,4 @@
+import {
+  to       = lab_storage_pool.cow
+  identity = { name = "lab" }
+}

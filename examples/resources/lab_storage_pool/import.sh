@@ -1,0 +1,1 @@
+terraform import lab_storage_pool.cow lab
