@@ -28,11 +28,18 @@ func (f *Facts) refuseSize(ask PoolAsk) *Refusal {
 	if !ask.onLoop() {
 		return nil
 	}
+	wanted := ask.SizeBytes
+	if wanted > 0 && wanted < leastPoolBytes {
+		return &Refusal{
+			Capability: Headroom, Argument: "size", Asked: ask.String(),
+			Found:  "the pool is too small to be proved: the probe must have room in case every operation is a full copy",
+			Remedy: fmt.Sprintf("Set size to at least %s; the loop file is sparse, so that costs nothing.", size(leastPoolBytes)),
+		}
+	}
 	free, err := f.freeForLoops()
 	if err != nil {
-		return nil // what cannot be seen is not refused; the pool's creation will tell
+		return nil // what cannot be seen is not refused; the probe will tell
 	}
-	wanted := ask.SizeBytes
 	evidence := []string{fmt.Sprintf("free on the disk of %s: %s", f.host.loopDir(), size(free))}
 	if wanted == 0 {
 		wanted = leastLoopBytes
@@ -52,6 +59,9 @@ func (f *Facts) refuseSize(ask PoolAsk) *Refusal {
 // leastLoopBytes is the least that a daemon gives a loop file whose size is left to it: a fifth of the disk, but
 // between 5 and 30 GiB.
 const leastLoopBytes = 5 << 30
+
+// leastPoolBytes is what a pool must have so that the probe's data fits thirteen times, beside the file system's own.
+const leastPoolBytes = 1 << 30
 
 // onLoop says that the daemon makes a loop file for the pool.
 func (a PoolAsk) onLoop() bool {

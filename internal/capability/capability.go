@@ -37,7 +37,7 @@ const (
 
 // titles are the capabilities in words, for the summary of a refusal.
 var titles = map[Capability]string{
-	Daemon:          "a daemon to talk to",
+	Daemon:          "daemon",
 	Containers:      "containers",
 	VirtualMachines: "virtual machines",
 	Pools:           "copy-on-write storage",
@@ -47,8 +47,8 @@ var titles = map[Capability]string{
 	PastSnapshots:   "restoring past newer snapshots",
 	PastBranches:    "restoring past branches",
 	Checkpoints:     "checkpoints",
-	Headroom:        "enough room",
-	Source:          "an empty place for the pool",
+	Headroom:        "headroom",
+	Source:          "pool source",
 	Resize:          "resizing a pool",
 }
 

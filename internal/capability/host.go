@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -34,7 +35,7 @@ var driverTools = map[string]struct {
 }{
 	"btrfs": {[]string{"btrfs", "mkfs.btrfs"}, "btrfs-progs", "btrfs"},
 	"zfs":   {[]string{"zfs", "zpool"}, "zfsutils-linux", "zfs"},
-	"lvm":   {[]string{"lvm", "thin_check"}, "lvm2 thin-provisioning-tools", ""},
+	"lvm":   {[]string{"lvm"}, "lvm2 thin-provisioning-tools", ""},
 	"ceph":  {[]string{"ceph", "rbd"}, "ceph-common", ""},
 }
 
@@ -45,12 +46,10 @@ func (h *host) missing(driver string) []string {
 		return nil
 	}
 	var missing []string
-	if !h.snap {
-		for _, program := range tools.programs {
-			if h.find(program) == "" {
-				missing = append(missing, fmt.Sprintf("%s is not on the PATH of %s (%s)", program, h.whosePath(), strings.Join(h.searchPath, ":")))
-			}
-		}
+	programs := slices.DeleteFunc(slices.Clone(tools.programs), func(program string) bool { return h.find(program) != "" })
+	if len(programs) > 0 && !h.snap {
+		missing = append(missing, fmt.Sprintf("not on the PATH of %s: %s (PATH is %s)",
+			h.whosePath(), strings.Join(programs, ", "), strings.Join(h.searchPath, ":")))
 	}
 	if tools.module == "" {
 		return missing

@@ -207,7 +207,7 @@ func (f *Facts) refuseSpace(pool PoolFacts, space api.ResourcesStoragePoolSpace,
 		return nil
 	}
 	return &Refusal{
-		Capability: Headroom, Argument: "pool", Asked: fmt.Sprintf("a probe of storage pool %q with %s of data", pool.Name, size(bytes)),
+		Capability: Headroom, Asked: fmt.Sprintf("a probe of storage pool %q with %s of data", pool.Name, size(bytes)),
 		Found:    fmt.Sprintf("the pool has less than %s free, which the probe needs in case every operation is a full copy", size(needed)),
 		Evidence: evidence,
 		Remedy:   "Make the pool larger, or free some of it.",

@@ -119,7 +119,7 @@ func (c *Checker) measurePool(ctx context.Context, facts *Facts, pool PoolFacts,
 // refuseProof turns a proof that does not do into a refusal. The cause says why a doubt could not be cleared.
 func refuseProof(name string, proof *Proof, cause *Refusal) *Refusal {
 	refusal := &Refusal{
-		Capability: Pools, Argument: "pool", Asked: fmt.Sprintf("storage pool %q that copies on write", name),
+		Capability: Pools, Asked: fmt.Sprintf("storage pool %q that copies on write", name),
 		Found:    fmt.Sprintf("storage pool %q was probed, and what it does is a copy", name),
 		Evidence: proof.Evidence(),
 		Remedy:   "Use a pool that copies on write: lab_storage_pool makes one, with driver btrfs by default.",

@@ -67,9 +67,10 @@ func (d *Daemon) Resources(ctx context.Context) (*api.Resources, error) {
 	return resources, classify("read the host's resources", err)
 }
 
-// Warnings lists what the daemon itself found wrong.
+// Warnings lists what the daemon itself found wrong, in all projects: most of it is the host's and belongs to none,
+// and a request that names a project would not be told of it.
 func (d *Daemon) Warnings(ctx context.Context) ([]api.Warning, error) {
-	warnings, err := d.client(ctx).GetWarnings()
+	warnings, err := bind(ctx, d.server.UseProject("")).GetWarnings()
 	return warnings, classify("list the daemon's warnings", err)
 }
 

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package capability
+
+import (
+	"testing"
+	"time"
+)
+
+const testBytes = 64 << 20
+
+// samples makes samples out of times in milliseconds, each with the same growth as a part of the data.
+func samples(space float64, times ...int) []sample {
+	made := make([]sample, 0, len(times))
+	for _, ms := range times {
+		made = append(made, sample{took: time.Duration(ms) * time.Millisecond, grew: int64(space * testBytes)})
+	}
+	return made
+}
+
+// measured is a measurement whose data took 350 ms to write and showed in the pool's space.
+func measured() *measurement {
+	return &measurement{bytes: testBytes, write: 350 * time.Millisecond, written: testBytes}
+}
+
+func TestJudge(t *testing.T) {
+	t.Parallel()
+	blind := func(m *measurement) { m.written = 0 }
+	coarse := func(m *measurement) { m.meterBytes = testBytes }
+	related := func(m *measurement) { m.lineage = &lineage{snapshot: true, branch: true, restore: true} }
+	unrelated := func(m *measurement) { m.lineage = &lineage{} }
+	slowNetwork := func(m *measurement) { m.write = time.Minute }
+	for name, test := range map[string]struct {
+		space   float64
+		full    []int
+		change  func(*measurement)
+		copies  Verdict // of snapshots and branches
+		restore Verdict
+	}{
+		"btrfs, measured":                      {0.0007, []int{42, 41, 44, 40, 43}, nil, Proven, Proven},
+		"dir, measured":                        {1.0004, []int{203, 198, 230, 210, 190}, nil, Degraded, Degraded},
+		"dir, over a slow network":             {1.0004, []int{203, 198, 230, 210, 190}, slowNetwork, Degraded, Degraded},
+		"btrfs, one sample disturbed":          {0.0007, []int{42, 900, 44, 40, 43}, nil, Proven, Proven},
+		"btrfs, busy host":                     {0.0015, []int{85, 80, 90, 82, 88}, nil, Proven, Unproven},
+		"little space but much time":           {0.0015, []int{240, 230, 250, 245, 235}, nil, Unproven, Unproven},
+		"much space but no time":               {0.9, []int{42, 41, 44, 40, 43}, nil, Unproven, Unproven},
+		"space in between":                     {0.3, []int{42, 41, 44, 40, 43}, nil, Unproven, Unproven},
+		"busy host, but the records tell":      {0.0015, []int{240, 230, 250, 245, 235}, related, Proven, Proven},
+		"little space, but the records differ": {0.0015, []int{42, 41, 44, 40, 43}, unrelated, Unproven, Unproven},
+		"a copy, as the records tell":          {1, []int{42, 41, 44, 40, 43}, unrelated, Degraded, Degraded},
+		"much space, but the records say not":  {1, []int{203, 198, 230, 210, 190}, related, Unproven, Unproven},
+		"a meter that stands still, fast":      {0, []int{42, 41, 44, 40, 43}, blind, Proven, Proven},
+		"a meter that stands still, slow":      {0, []int{203, 198, 230, 210, 190}, blind, Degraded, Degraded},
+		"a meter that stands still, doubtful":  {0, []int{100, 98, 101, 102, 97}, blind, Unproven, Unproven},
+		"a meter too coarse, slow":             {0, []int{203, 198, 230, 210, 190}, coarse, Degraded, Degraded},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := measured()
+			s := series{empty: samples(0, 39, 41, 40), full: samples(test.space, test.full...)}
+			m.snapshots, m.branches, m.restores = s, s, s
+			if test.change != nil {
+				test.change(m)
+			}
+			proof := prove(&Facts{}, PoolFacts{}, m)
+			if proof.Snapshot.Verdict != test.copies || proof.Branch.Verdict != test.copies {
+				t.Errorf("snapshot is %s and branch %s, want %s", proof.Snapshot.Verdict, proof.Branch.Verdict, test.copies)
+			}
+			if proof.Restore.Verdict != test.restore {
+				t.Errorf("restore is %s, want %s", proof.Restore.Verdict, test.restore)
+			}
+		})
+	}
+}
+
+func TestJudgeEachByItself(t *testing.T) {
+	t.Parallel()
+	shared := series{empty: samples(0, 40, 40, 40), full: samples(0, 41, 41, 41)}
+	copied := series{empty: samples(0, 40, 40, 40), full: samples(1, 240, 240, 240)}
+	m := measured()
+	m.snapshots, m.branches, m.restores = shared, copied, shared // as ZFS with clone_copy=false
+	proof := prove(&Facts{}, PoolFacts{}, m)
+	if proof.Snapshot.Verdict != Proven || proof.Branch.Verdict != Degraded || proof.Restore.Verdict != Proven {
+		t.Errorf("got %s, %s, %s", proof.Snapshot.Verdict, proof.Branch.Verdict, proof.Restore.Verdict)
+	}
+	if proof.CopyOnWrite() || !proof.conclusive() {
+		t.Error("a pool that copies branches passes, or is in doubt")
+	}
+}
+
+func TestMedian(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		times []int
+		want  int
+	}{
+		"none":          {nil, 0},
+		"one":           {[]int{7}, 7},
+		"odd, unsorted": {[]int{9, 1, 5}, 5},
+		"even":          {[]int{1, 2, 3, 4}, 3},
+		"an outlier":    {[]int{40, 41, 90000, 42, 39}, 41},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := medianTook(samples(0, test.times...)); got != time.Duration(test.want)*time.Millisecond {
+				t.Errorf("got %s, want %d ms", got, test.want)
+			}
+		})
+	}
+}
