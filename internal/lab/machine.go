@@ -68,7 +68,7 @@ func (l *Lab) prepare(ctx context.Context, spec *MachineSpec, start time.Time, t
 	}
 	timings.LaunchMS = since(start)
 	if len(spec.Setup) > 0 {
-		if err := waitExec(ctx, l.daemon, spec.Name); err != nil {
+		if err := waitBooted(ctx, l.daemon, spec.Name); err != nil {
 			return err
 		}
 		begin := time.Now()

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"os"
+	"strings"
 )
 
 // The types of machines, in LXD's words.
@@ -35,7 +36,7 @@ type MachineSpec struct {
 	CloudInit CloudInit
 	// Files are put into the machine before its first start, by path.
 	Files map[string]File
-	// Setup are the commands that prepare the machine after its first start, in order.
+	// Setup are the commands that prepare the machine when it has booted for the first time, in order.
 	Setup []Setup
 	// Ready is when it counts as usable.
 	Ready Ready
@@ -132,10 +133,10 @@ type SetupError struct {
 func (e *SetupError) Error() string {
 	text := fmt.Sprintf("setup command %d, %q, returned %d", e.Index+1, e.Command, e.ExitCode)
 	if e.Stdout != "" {
-		text += "\n\nIts output:\n" + e.Stdout
+		text += "\n\nIts output:\n" + strings.TrimRight(e.Stdout, "\n")
 	}
 	if e.Stderr != "" {
-		text += "\n\nIts error output:\n" + e.Stderr
+		text += "\n\nIts error output:\n" + strings.TrimRight(e.Stderr, "\n")
 	}
 	return text
 }

@@ -4,6 +4,8 @@ package lab
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -47,8 +49,25 @@ func union(a, b map[string]string) map[string]string {
 	return all
 }
 
+// NotStartedError is a machine that was found stopped, though it is declared to be running, and could not be started.
+type NotStartedError struct {
+	Machine string
+	Err     error
+}
+
+func (e *NotStartedError) Error() string {
+	return fmt.Sprintf("machine %q was found stopped and could not be started: %v", e.Machine, e.Err)
+}
+
+// Unwrap gives the cause.
+func (e *NotStartedError) Unwrap() error { return e.Err }
+
 // UpdateMachine changes a machine in place: limits, configuration, devices, networks, profiles, description, and
-// whether it runs. It does not wait until the machine is usable: power is not readiness.
+// whether it runs.
+//
+// A machine that was found stopped is started, and that is all: it is not waited for, since power is not readiness, and
+// one that cannot be started is returned beside a [NotStartedError], since a reset may be what it needs. A machine
+// that is now declared to be running, and was not before, is waited for as at its creation.
 func (l *Lab) UpdateMachine(ctx context.Context, id MachineID, before, now MachineSpec) (*Machine, error) {
 	if err := l.checker.AdmitMachine(ctx, now.Ask(true)); err != nil {
 		return nil, err
@@ -87,18 +106,29 @@ func (l *Lab) UpdateMachine(ctx context.Context, id MachineID, before, now Machi
 			return nil, err
 		}
 	}
+	failure := error(nil)
 	if now.Running && (stop || !running) {
-		if err := l.power(ctx, id.Name, true); err != nil {
-			return nil, err
-		}
+		drifted := !running && live.Config[keyRunning] == "true"
+		failure = l.startUpdated(ctx, now, drifted)
 	}
 	// New networks bring new addresses; who made an address a condition wants to know it.
-	if now.Running && now.Ready.Address != "" && !maps.Equal(before.Networks, now.Networks) {
-		if _, err := waitAddress(ctx, l.daemon, id.Name, now.Ready.Address); err != nil {
-			return nil, err
-		}
+	if failure == nil && now.Running && now.Ready.Address != "" && !maps.Equal(before.Networks, now.Networks) {
+		_, failure = waitAddress(ctx, l.daemon, id.Name, now.Ready.Address)
 	}
-	return l.Machine(ctx, id, now.Config)
+	machine, err := l.Machine(ctx, id, now.Config)
+	return machine, errors.Join(failure, err)
+}
+
+// startUpdated starts a machine after a change.
+func (l *Lab) startUpdated(ctx context.Context, now MachineSpec, drifted bool) error {
+	err := l.power(ctx, now.Name, true)
+	if drifted && err != nil && ctx.Err() == nil {
+		return &NotStartedError{Machine: now.Name, Err: err}
+	}
+	if drifted || err != nil {
+		return err
+	}
+	return waitUsable(ctx, l.daemon, now.Name, now.Ready)
 }
 
 // sameInstance says whether writing a machine would change nothing.

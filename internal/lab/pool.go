@@ -200,7 +200,7 @@ func (l *Lab) DeletePool(ctx context.Context, name string) error {
 	if errors.Is(err, lxd.ErrNotFound) {
 		return nil
 	}
-	if errors.Is(err, lxd.ErrBusy) {
+	if errors.Is(err, lxd.ErrInUse) {
 		live, _, readErr := l.daemon.Pool(ctx, name)
 		if readErr == nil && len(live.UsedBy) > 0 {
 			return fmt.Errorf("%w; it is used by %s", err, strings.Join(live.UsedBy, ", "))

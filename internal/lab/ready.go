@@ -138,10 +138,12 @@ func waitCommand(ctx context.Context, daemon *lxd.Daemon, machine string, comman
 	})
 }
 
+// settled are the states of systemd in which it has started what it was to start, whether or not all of that worked.
+var settled = []string{"running", "degraded"}
+
 // waitSystemd waits until systemd says that it has settled. One call blocks in the guest; it is repeated while the
 // guest is too young to have a bus to ask on.
 func waitSystemd(ctx context.Context, daemon *lxd.Daemon, machine string) error {
-	settled := []string{"running", "degraded"}
 	return lxd.Poll(ctx, fmt.Sprintf("systemd has settled on machine %q", machine), func(ctx context.Context) (bool, string, error) {
 		result, err := daemon.Exec(ctx, machine, lxd.Command{Args: []string{"systemctl", "is-system-running", "--wait"}})
 		if err != nil {
@@ -152,6 +154,26 @@ func waitSystemd(ctx context.Context, daemon *lxd.Daemon, machine string) error 
 		}
 		state := strings.TrimSpace(string(result.Stdout))
 		return slices.Contains(settled, state), describe(result), nil
+	})
+}
+
+// bootScript waits in the guest until its systemd has settled, if systemd is what it boots with, and says how it went.
+const bootScript = `case "$(readlink -f /sbin/init)" in */systemd) exec systemctl is-system-running --wait;; *) echo other;; esac`
+
+// waitBooted waits until a machine can be prepared: commands run on it and, where its init is systemd, that has
+// settled. Earlier, there would be no bus to enable a service through.
+func waitBooted(ctx context.Context, daemon *lxd.Daemon, machine string) error {
+	if err := waitExec(ctx, daemon, machine); err != nil {
+		return err
+	}
+	booted := append([]string{"other"}, settled...)
+	return lxd.Poll(ctx, fmt.Sprintf("machine %q has booted", machine), func(ctx context.Context) (bool, string, error) {
+		result, err := daemon.Exec(ctx, machine, lxd.Command{Args: []string{"sh", "-c", bootScript}})
+		if err != nil {
+			return stopIfDown(ctx, daemon, machine, err)
+		}
+		state := strings.TrimSpace(string(result.Stdout))
+		return result.ExitCode == notFoundCode || slices.Contains(booted, state), describe(result), nil
 	})
 }
 

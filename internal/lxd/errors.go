@@ -21,6 +21,8 @@ var (
 	ErrExists = errors.New("already exists")
 	// ErrBusy says that another operation has hold of the object; trying again later may succeed.
 	ErrBusy = errors.New("busy")
+	// ErrInUse says that other objects depend on the object.
+	ErrInUse = errors.New("in use")
 	// ErrRefused says that the daemon understood and will not do it.
 	ErrRefused = errors.New("refused by the daemon")
 	// ErrUnsupported says that this daemon, or its version, cannot do it at all.
@@ -92,8 +94,9 @@ var textKinds = []struct {
 	pattern *regexp.Regexp
 	kind    error
 }{
-	{regexp.MustCompile(`(?i)entry already exists|already exists|already in use by another`), ErrExists},
-	{regexp.MustCompile(`(?i)is busy running|currently in use|operation .* already running|Another .* in progress`), ErrBusy},
+	{regexp.MustCompile(`(?i)already exists|already in use by another`), ErrExists},
+	{regexp.MustCompile(`(?i)currently in use|is in use`), ErrInUse},
+	{regexp.MustCompile(`(?i)is busy running|operation .* already running|Another .* in progress`), ErrBusy},
 	{regexp.MustCompile(`(?i)not supported|unsupported|missing the required .* extension|Required tool .* is missing|Unknown driver|Error loading .* module`), ErrUnsupported},
 	{regexp.MustCompile(`(?i)\b(not found|does not exist|doesn't exist)\b`), ErrNotFound},
 }

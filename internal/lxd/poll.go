@@ -14,7 +14,8 @@ const (
 	lastPause  = 250 * time.Millisecond
 )
 
-// Look is one observation of something that is waited for: whether it is so, and what was seen. An error ends the wait.
+// Look is one observation of something that is waited for: whether the wait is over, and what was seen. An error ends
+// the wait, too; but one that comes of the context's end is told as a [TimeoutError], unless the look says done.
 type Look func(ctx context.Context) (done bool, seen string, err error)
 
 // Poll looks again and again, with growing pauses, until the look says done, fails, or the context ends. The context
@@ -27,7 +28,7 @@ func Poll(ctx context.Context, condition string, look Look) error {
 		if seen != "" {
 			last = seen
 		}
-		if ctx.Err() == nil && (err != nil || done) {
+		if done || (err != nil && ctx.Err() == nil) {
 			return err
 		}
 		if ctx.Err() == nil {

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/canonical/lxd/shared/api"
@@ -24,16 +25,40 @@ func (d *Daemon) path(parts ...string) *api.URL {
 // with an operation (newer daemons do so for pools, networks and profiles, where the official client would return
 // before it is done and lose the error). It returns the finished operation, or nil where there was none.
 //
+// While the daemon is busy with an operation of its own on the machine, it is asked again.
+//
 // When the context ends first the error is a [TimeoutError] and the operation goes on: LXD's cannot be cancelled.
 // When contact is lost after the request was sent it is an [ErrUnknownOutcome].
 func (d *Daemon) change(ctx context.Context, ask, method string, at *api.URL, body any, etag string) (*api.Operation, error) {
 	started := time.Now()
+	var operation *api.Operation
+	err := Poll(ctx, "the daemon is ready to "+ask, func(ctx context.Context) (bool, string, error) {
+		var err error
+		operation, err = d.changeOnce(ctx, ask, method, at, body, etag)
+		if instanceBusy(err) {
+			return false, err.Error(), nil
+		}
+		return true, "", err
+	})
+	if timeout, ok := err.(*TimeoutError); ok { //nolint:errorlint // only the one that Poll made, not one from within
+		err = &Error{Ask: ask, Kind: ErrBusy, Err: timeout}
+	}
+	d.log.DebugContext(ctx, "daemon call", "ask", ask, "project", d.project, "duration_ms", time.Since(started).Milliseconds(), "error", err)
+	return operation, err
+}
+
+// instanceBusy says that the daemon did nothing because an operation of its own has hold of the machine. That ends: a
+// machine that failed to start, for one, is cleaned up for some seconds after the start was answered.
+func instanceBusy(err error) bool {
+	return errors.Is(err, ErrBusy) && strings.Contains(err.Error(), "is busy running")
+}
+
+func (d *Daemon) changeOnce(ctx context.Context, ask, method string, at *api.URL, body any, etag string) (*api.Operation, error) {
 	response, _, err := d.client(ctx).RawQuery(method, at.String(), body, etag)
 	if err != nil {
-		return nil, d.logged(ctx, ask, started, lostContact(ask, err))
+		return nil, lostContact(ask, err)
 	}
-	operation, err := d.outcome(ctx, ask, response)
-	return operation, d.logged(ctx, ask, started, err)
+	return d.outcome(ctx, ask, response)
 }
 
 // outcome waits for what a response started, if it started anything.
@@ -86,11 +111,6 @@ func lostContact(ask string, err error) error {
 func neverSent(err error) bool {
 	dial, ok := errors.AsType[*net.OpError](err)
 	return ok && dial.Op == "dial"
-}
-
-func (d *Daemon) logged(ctx context.Context, ask string, started time.Time, err error) error {
-	d.log.DebugContext(ctx, "daemon call", "ask", ask, "project", d.project, "duration_ms", time.Since(started).Milliseconds(), "error", err)
-	return err
 }
 
 // upload sends a body that is not JSON, with headers, and waits for the outcome. The official client's own upload

@@ -59,13 +59,17 @@ func argumentPath(argument string) path.Path {
 	return at
 }
 
-// sentence makes an error's text stand by itself.
+// sentence makes an error's text stand by itself. One of several lines ends with somebody's output, as it was.
 func sentence(err error) string {
 	text := err.Error()
 	if text == "" {
 		return ""
 	}
-	return strings.ToUpper(text[:1]) + text[1:] + "."
+	text = strings.ToUpper(text[:1]) + text[1:]
+	if strings.HasSuffix(text, ".") || strings.Contains(text, "\n") {
+		return text
+	}
+	return text + "."
 }
 
 // nextStep says what a person may do about a kind of failure.

@@ -24,7 +24,7 @@ func machinePreparationAttributes() map[string]schema.Attribute {
 		"cloud_init": cloudInitAttribute(),
 		"files":      filesAttribute(),
 		"setup": schema.ListNestedAttribute{
-			MarkdownDescription: "Commands that prepare it after its first start, in order, each to its end. One that returns anything but 0 fails the machine and shows its output. Changing them replaces the machine.",
+			MarkdownDescription: "Commands that prepare it when it has booted for the first time (with systemd: has settled), in order, each to its end. One that returns anything but 0 fails the machine and shows its output. Changing them replaces the machine.",
 			Optional:            true,
 			Validators:          []validator.List{listvalidator.SizeAtLeast(1)},
 			PlanModifiers:       []planmodifier.List{listplanmodifier.RequiresReplaceIf(preparedList, preparedText, preparedText)},

@@ -209,13 +209,23 @@ func (r *machineResource) Update(ctx context.Context, req resource.UpdateRequest
 		return
 	}
 	machine, err := l.UpdateMachine(ctx, id, before, now)
-	if err != nil {
+	stopped, isStopped := errors.AsType[*lab.NotStartedError](err)
+	if isStopped {
+		resp.Diagnostics.AddWarning(fmt.Sprintf("Machine %q could not be started", now.Name), sentence(stopped)+"\n\n"+
+			"It is stopped. A reset in this apply may put it back to a state that boots; otherwise the next plan shows it as stopped. "+
+			fmt.Sprintf("The daemon's log of it: lxc info --show-log %s", now.Name))
+	} else if err != nil {
 		resp.Diagnostics.Append(failure(verbUpdate, thingMachine, now.Name, err))
+	}
+	if machine == nil {
 		return
 	}
 	ipv4, ipv6 := plan.IPv4Address, plan.IPv6Address
 	plan.show(ctx, machine)
 	plan.keepAddresses(ipv4, ipv6)
+	if isStopped {
+		plan.Running = types.BoolValue(true) // as it was planned; the next read tells what became of it
+	}
 	resp.Diagnostics.Append(resp.Private.SetKey(ctx, importedKey, []byte("false"))...)
 	resp.Diagnostics.Append(setIdentity(ctx, resp.Identity, plan.Project, plan.Name)...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
