@@ -3,7 +3,6 @@
 package capability
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 )
@@ -12,15 +11,14 @@ import (
 // all is well, and leaves the file system as it was.
 const resizeExtension = "storage_pool_loop_resize"
 
-// errElsewhere says that a daemon's host cannot be looked at.
-var errElsewhere = errors.New("the daemon is on another host")
-
-// freeForLoops gives the free space of the disk that holds the daemon's loop files, where it can be seen.
-func (f *Facts) freeForLoops() (int64, error) {
+// freeForLoops gives the free space of the disk that holds the daemon's loop files; known is false where it cannot be
+// seen.
+func (f *Facts) freeForLoops() (bytes int64, known bool) {
 	if f.host == nil {
-		return 0, errElsewhere
+		return 0, false
 	}
-	return f.host.freeBytes(f.host.loopDir())
+	bytes, err := f.host.freeBytes(f.host.loopDir())
+	return bytes, err == nil
 }
 
 // refuseSize refuses a loop file that its disk cannot hold.
@@ -36,8 +34,8 @@ func (f *Facts) refuseSize(ask PoolAsk) *Refusal {
 			Remedy: fmt.Sprintf("Set size to at least %s; the loop file is sparse, so that costs nothing.", size(leastPoolBytes)),
 		}
 	}
-	free, err := f.freeForLoops()
-	if err != nil {
+	free, known := f.freeForLoops()
+	if !known {
 		return nil // what cannot be seen is not refused; the probe will tell
 	}
 	evidence := []string{fmt.Sprintf("free on the disk of %s: %s", f.host.loopDir(), size(free))}
@@ -110,8 +108,8 @@ func onLoopFile(source string) bool { return strings.HasSuffix(source, ".img") }
 
 // refuseGrowth refuses more than the disk has.
 func (f *Facts) refuseGrowth(refusal *Refusal, growth int64) *Refusal {
-	free, err := f.freeForLoops()
-	if err != nil || growth <= free {
+	free, known := f.freeForLoops()
+	if !known || growth <= free {
 		return nil
 	}
 	refusal.Capability = Headroom

@@ -138,7 +138,8 @@ func TestAdmitPoolByTools(t *testing.T) {
 		"offered, elsewhere":         {[]string{"btrfs"}, nil, true, nil, nil},
 		"not offered, tools there":   {[]string{"dir"}, btrfsTools, false, nil, nil},
 		"not offered, no tools": {
-			[]string{"dir"}, nil, false, nil,
+			[]string{"dir"},
+			nil, false, nil,
 			[]string{"LXD 5.0.2 offers the storage drivers: dir", "not on the PATH of the daemon: btrfs, mkfs.btrfs"},
 		},
 		"not offered, elsewhere": {[]string{"dir"}, nil, true, nil, []string{"does not offer", "on the daemon's host", "apt-get install btrfs-progs"}},

@@ -67,8 +67,10 @@ func traitsOf(driver string, config map[string]string) traits {
 	case "ceph":
 		t := uniform(good)
 		if shared.IsFalse(config["ceph.rbd.clone_copy"]) {
-			t.branches = judgement{Degraded, "config", `with ceph.rbd.clone_copy = "false" LXD makes a full copy for every branch`,
-				"Remove ceph.rbd.clone_copy from config."}
+			t.branches = judgement{
+				Degraded, "config", `with ceph.rbd.clone_copy = "false" LXD makes a full copy for every branch`,
+				"Remove ceph.rbd.clone_copy from config.",
+			}
 		}
 		return t
 	case "dir":
@@ -91,8 +93,10 @@ func traitsOfCopying(argument, reason, remedy string) traits {
 func traitsOfZFS(config map[string]string) traits {
 	t := uniform(judgement{verdict: Reported})
 	if value := config["zfs.clone_copy"]; shared.IsFalse(value) || value == "rebase" {
-		t.branches = judgement{Degraded, "config", fmt.Sprintf("with zfs.clone_copy = %q LXD makes a full copy for every branch", value),
-			"Remove zfs.clone_copy from config."}
+		t.branches = judgement{
+			Degraded, "config", fmt.Sprintf("with zfs.clone_copy = %q LXD makes a full copy for every branch", value),
+			"Remove zfs.clone_copy from config.",
+		}
 	}
 	past := judgement{
 		verdict: Absent, argument: "driver",

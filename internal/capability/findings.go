@@ -98,8 +98,8 @@ func (f *Facts) hostHeadroom() Finding {
 		finding.Evidence = append(finding.Evidence, fmt.Sprintf("the host has %d processors and %s of memory, of which %s is in use",
 			f.Resources.CPU.Total, size(int64(f.Resources.Memory.Total)), size(int64(f.Resources.Memory.Used)))) //nolint:gosec // bytes of memory
 	}
-	free, err := f.freeForLoops()
-	if err != nil {
+	free, known := f.freeForLoops()
+	if !known {
 		return finding
 	}
 	finding.Verdict, finding.Judged, finding.Reason = Reported, byLook, ""
@@ -180,8 +180,8 @@ func (f *Facts) poolHeadroom(pool PoolFacts) Finding {
 	if !onLoopFile(pool.Config["source"]) {
 		return finding
 	}
-	free, err := f.freeForLoops()
-	if err != nil {
+	free, known := f.freeForLoops()
+	if !known {
 		finding.Verdict, finding.Reason = Unproven, "the pool is on a sparse loop file, whose disk cannot be seen from here"
 		return finding
 	}

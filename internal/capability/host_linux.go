@@ -24,7 +24,7 @@ func lookAtHost(address string, environment api.ServerEnvironment) *host {
 		return nil
 	}
 	process := filepath.Join("/proc", strconv.Itoa(environment.ServerPid))
-	name, err := os.ReadFile(filepath.Join(process, "comm")) //nolint:gosec // a number under /proc
+	name, err := os.ReadFile(filepath.Join(process, "comm"))
 	if err != nil || !slices.Contains([]string{"lxd", "incusd"}, strings.TrimSpace(string(name))) {
 		return nil
 	}
@@ -35,7 +35,7 @@ func lookAtHost(address string, environment api.ServerEnvironment) *host {
 		freeBytes:  freeBytes,
 	}
 	// Only root, or the daemon's own user, may read this.
-	if variables, err := os.ReadFile(filepath.Join(process, "environ")); err == nil { //nolint:gosec // as above
+	if variables, err := os.ReadFile(filepath.Join(process, "environ")); err == nil {
 		h.readEnvironment(variables)
 	}
 	h.snap = strings.HasPrefix(h.dir, "/var/snap/")
@@ -91,7 +91,7 @@ func kernelHas(name string) (has, known bool) {
 }
 
 func anyLine(path string, match func(line string) bool) (bool, error) {
-	file, err := os.Open(path) //nolint:gosec // well-known places
+	file, err := os.Open(path)
 	if err != nil {
 		return false, err
 	}

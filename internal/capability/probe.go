@@ -52,7 +52,7 @@ func (p *probe) run(ctx context.Context) (*measurement, error) {
 	if err := p.measureSeries(ctx, probeBaseline, emptySnapshot, &m.snapshots.empty, &m.branches.empty); err != nil {
 		return nil, err
 	}
-	if err := p.measureRestores(ctx, &m.restores.empty, emptySnapshot, func(ctx context.Context) error { return nil }); err != nil {
+	if err := p.measureRestores(ctx, &m.restores.empty, emptySnapshot, func(context.Context) error { return nil }); err != nil {
 		return nil, err
 	}
 	if err := p.fill(ctx, m); err != nil {
@@ -197,7 +197,7 @@ func (f *Facts) refuseSpace(pool PoolFacts, space api.ResourcesStoragePoolSpace,
 	free := int64(space.Total - min(space.Used, space.Total))                                                       //nolint:gosec // bytes of a file system
 	evidence := []string{fmt.Sprintf("free in pool %q: %s of %s", pool.Name, size(free), size(int64(space.Total)))} //nolint:gosec // as above
 	if onLoopFile(pool.Config["source"]) {
-		if below, err := f.freeForLoops(); err == nil {
+		if below, known := f.freeForLoops(); known {
 			evidence = append(evidence, fmt.Sprintf("free on the disk of %s: %s", pool.Config["source"], size(below)))
 			free = min(free, below)
 		}

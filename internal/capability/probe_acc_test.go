@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/canonical/lxd/shared/api"
@@ -91,15 +92,11 @@ func TestAccProofTellsCopyOnWriteFromCopies(t *testing.T) {
 	}
 }
 
-func TestAccProofIsRecordedAndHolds(t *testing.T) {
-	t.Parallel()
-	h := acctest.Start(t, acctest.Options{})
-	pool := newPool(t, h, "btrfs", map[string]string{"size": "4GiB"})
-
-	// Many ask at once, through connections of their own.
+// ensureAtOnce asks for a pool's proof many times at once, through connections of their own, and counts the probes.
+func ensureAtOnce(t *testing.T, h *acctest.Host, pool string) int {
+	t.Helper()
 	var group sync.WaitGroup
-	var mu sync.Mutex
-	probes := 0
+	var probes atomic.Int32
 	for range 4 {
 		_, checker := connect(t, h)
 		for range 2 {
@@ -108,16 +105,21 @@ func TestAccProofIsRecordedAndHolds(t *testing.T) {
 				if err != nil || !proof.CopyOnWrite() {
 					t.Errorf("the pool was not proved: %v", err)
 				}
-				mu.Lock()
-				defer mu.Unlock()
 				if fresh {
-					probes++
+					probes.Add(1)
 				}
 			})
 		}
 	}
 	group.Wait()
-	if probes != 1 {
+	return int(probes.Load())
+}
+
+func TestAccProofIsRecordedAndHolds(t *testing.T) {
+	t.Parallel()
+	h := acctest.Start(t, acctest.Options{})
+	pool := newPool(t, h, "btrfs", map[string]string{"size": "4GiB"})
+	if probes := ensureAtOnce(t, h, pool); probes != 1 {
 		t.Errorf("the pool was probed %d times, want once", probes)
 	}
 	live, etag, err := h.Client(t).GetStoragePool(pool)

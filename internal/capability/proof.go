@@ -85,14 +85,15 @@ func RecordedProof(config map[string]string) *Proof {
 // configHash stands for a pool's configuration, without the keys that mean nothing to the daemon: a proof must not
 // end with its own recording.
 func configHash(config map[string]string) string {
-	hash := sha256.New()
+	var text strings.Builder
 	for _, key := range slices.Sorted(maps.Keys(config)) {
 		if strings.HasPrefix(key, "user.") {
 			continue
 		}
-		fmt.Fprintf(hash, "%q=%q\n", key, config[key])
+		fmt.Fprintf(&text, "%q=%q\n", key, config[key])
 	}
-	return hex.EncodeToString(hash.Sum(nil)[:8])
+	sum := sha256.Sum256([]byte(text.String()))
+	return hex.EncodeToString(sum[:8])
 }
 
 // prove puts a measurement into a proof.

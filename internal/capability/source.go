@@ -36,7 +36,7 @@ func foreign(path string) (string, error) {
 }
 
 func foreignInDir(path string) (string, error) {
-	dir, err := os.Open(path) //nolint:gosec // the user's own source
+	dir, err := os.Open(path)
 	if err != nil {
 		return "", err
 	}
