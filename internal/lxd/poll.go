@@ -25,8 +25,8 @@ func Poll(ctx context.Context, condition string, look Look) error {
 	last := ""
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		done, seen, err := look(ctx)
-		if seen != "" {
-			last = seen
+		if seen != "" && (ctx.Err() == nil || last == "") {
+			last = seen // what a look saw whose own context ended says less than the one before
 		}
 		if done || (err != nil && ctx.Err() == nil) {
 			return err

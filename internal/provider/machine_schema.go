@@ -95,9 +95,12 @@ func machineLimitAttributes() map[string]schema.Attribute {
 		"cpus": schema.Int64Attribute{
 			MarkdownDescription: "How many processors it may use. Default: all.", Optional: true, Validators: []validator.Int64{int64validator.AtLeast(1)},
 		},
-		"memory": schema.StringAttribute{CustomType: sizeType{}, MarkdownDescription: "How much memory it may use, such as `512MiB`. Default: all.", Optional: true},
+		"memory": schema.StringAttribute{
+			CustomType: sizeType{}, Optional: true, PlanModifiers: []planmodifier.String{keepSize{}},
+			MarkdownDescription: "How much memory it may use, such as `512MiB`. Default: all.",
+		},
 		"disk": schema.StringAttribute{
-			CustomType: sizeType{}, Optional: true,
+			CustomType: sizeType{}, Optional: true, PlanModifiers: []planmodifier.String{keepSize{}},
 			MarkdownDescription: "How large its root disk may become, such as `4GiB`. Default: as large as the pool. On btrfs this turns quotas on for the whole pool, which makes snapshots slower.",
 		},
 	}
@@ -111,7 +114,10 @@ func machineDeviceAttributes() map[string]schema.Attribute {
 			Optional:            true,
 			Validators:          []validator.Map{mapvalidator.KeysAre(stringvalidator.RegexMatches(networkName, "must be a name for a network interface: 2 to 15 letters and digits"))},
 			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-				"network":      schema.StringAttribute{MarkdownDescription: "The network that it is on: the `id` of a `lab_network`.", Required: true},
+				"network": schema.StringAttribute{
+					MarkdownDescription: "The network that it is on: the `id` of a `lab_network`. When that is replaced, so is the machine.", Required: true,
+					PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplaceIf(replaceWithNetwork, "replaced with its network", "replaced with its network")},
+				},
 				"ipv4_address": schema.StringAttribute{MarkdownDescription: "An address that the network's DHCP keeps for it. Default: any.", Optional: true, Validators: []validator.String{ipValidator(4)}},
 				"ipv6_address": schema.StringAttribute{MarkdownDescription: "The same for IPv6.", Optional: true, Validators: []validator.String{ipValidator(6)}},
 				"mac_address": schema.StringAttribute{MarkdownDescription: "Its MAC address. Default: the daemon's choice.", Optional: true,

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/attr/xattr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
@@ -88,5 +89,25 @@ func (v sizeValue) ValidateAttribute(_ context.Context, req xattr.ValidateAttrib
 	}
 	if _, err := lab.ParseSize(v.ValueString()); err != nil {
 		resp.Diagnostics.AddAttributeError(req.Path, "Invalid size", sentence(err))
+	}
+}
+
+// keepSize keeps the size of the state where the configuration now spells the same size in another way.
+type keepSize struct{}
+
+func (keepSize) Description(context.Context) string {
+	return "another spelling of the same size is no change"
+}
+
+func (m keepSize) MarkdownDescription(ctx context.Context) string { return m.Description(ctx) }
+
+func (keepSize) PlanModifyString(ctx context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
+	if req.StateValue.IsNull() || req.PlanValue.IsNull() || req.PlanValue.IsUnknown() {
+		return
+	}
+	same, diags := sizeValue{req.PlanValue}.StringSemanticEquals(ctx, sizeValue{req.StateValue})
+	resp.Diagnostics.Append(diags...)
+	if same {
+		resp.PlanValue = req.StateValue
 	}
 }

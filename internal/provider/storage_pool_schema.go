@@ -45,7 +45,7 @@ func (r *storagePoolResource) Schema(ctx context.Context, _ resource.SchemaReque
 					"really do it, which is checked; it is never a reason to replace the pool.",
 				Optional:      true,
 				Computed:      true,
-				PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
+				PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown(), keepSize{}},
 			},
 			"source": schema.StringAttribute{
 				MarkdownDescription: "A block device, directory, dataset or volume group to make the pool on, which must hold nothing: **deleting a pool deletes what is on its " +

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package provider
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+
+	"github.com/cowlab/terraform-provider-lab/internal/lab"
+)
+
+var _ resource.ResourceWithValidateConfig = (*machineResource)(nil)
+
+// ValidateConfig refuses arguments that do not go together.
+func (r *machineResource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
+	var config machineModel
+	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	for name := range config.Networks.Elements() {
+		if _, twice := config.Devices.Elements()[name]; twice {
+			resp.Diagnostics.AddAttributeError(path.Root("devices").AtMapKey(name), "Name used twice",
+				fmt.Sprintf("%q is the name of one of the networks, too. LXD keeps both among the machine's devices, so each needs a name of its own.", name))
+		}
+	}
+	if config.Checkpointable.ValueBool() && !config.Type.IsUnknown() && config.Type.ValueString() != lab.TypeVirtualMachine {
+		resp.Diagnostics.AddAttributeError(path.Root("checkpointable"), "Only virtual machines can be checkpointed",
+			`The memory of a container cannot be captured. Set type = "virtual-machine", or leave checkpointable out.`)
+	}
+	resp.Diagnostics.Append(config.validateReady(ctx)...)
+}
+
+// validateReady refuses conditions that can never hold.
+func (m *machineModel) validateReady(ctx context.Context) diag.Diagnostics {
+	ready, diags := readyOf(ctx, m.Ready)
+	noNetwork := m.Networks.IsNull() && m.Devices.IsNull() && len(m.Profiles.Elements()) == 0 && !m.Profiles.IsUnknown()
+	for name, asked := range map[string]bool{"address": ready.Address != "", "tcp_port": ready.TCPPort != 0} {
+		if asked && noNetwork {
+			diags.AddAttributeError(path.Root("ready").AtName(name), "Condition can never hold",
+				"The machine has no network: it will have no address. Give it one in networks, or leave the condition out.")
+		}
+	}
+	return diags
+}
+
+// replaceWithNetwork replaces a machine one of whose interfaces is on a network that is not known yet: the network may
+// be about to be replaced, which it cannot be while the machine is on it. A new interface is no reason.
+func replaceWithNetwork(_ context.Context, req planmodifier.StringRequest, resp *stringplanmodifier.RequiresReplaceIfFuncResponse) {
+	resp.RequiresReplace = !req.StateValue.IsNull() && req.PlanValue.IsUnknown()
+}
