@@ -3,7 +3,7 @@
 package lxdtest
 
 import (
-	"io"
+	"bytes"
 	"net/http"
 	"path"
 	"slices"
@@ -66,12 +66,20 @@ func (s *Server) filePost(r *http.Request) answer {
 		return badRequest("Bad file type: %s", kind)
 	}
 	s.mu.Unlock()
-	data, err := io.ReadAll(r.Body)
+	data, err := readBody(r)
 	s.mu.Lock()
 	if err != nil {
 		return failed(err)
 	}
 	return done(s.write(i, name, blobFrom(kind, data, r.Header), r.Header.Get("X-LXD-write") == "append"))
+}
+
+// readBody reads what may be large, so it makes room at once.
+func readBody(r *http.Request) ([]byte, error) {
+	var b bytes.Buffer
+	b.Grow(int(max(r.ContentLength, 0)) + bytes.MinRead)
+	_, err := b.ReadFrom(r.Body)
+	return b.Bytes(), err
 }
 
 func blobFrom(kind string, data []byte, h http.Header) *blob {

@@ -35,7 +35,7 @@ func readUpload(r *http.Request) (upload, error) {
 	mediaType, params, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if mediaType != "multipart/form-data" {
 		var err error
-		u.metadata, err = io.ReadAll(r.Body)
+		u.metadata, err = readBody(r)
 		return u, err
 	}
 	u.split = true

@@ -3,6 +3,7 @@
 package lxdtest
 
 import (
+	"bytes"
 	"maps"
 	"slices"
 
@@ -45,7 +46,7 @@ func (t tree) bytes() (sum int64) {
 // differs returns the bytes of what is other in t than in from.
 func (t tree) differs(from tree) (sum int64) {
 	for path, b := range t {
-		if old, ok := from[path]; !ok || !slices.Equal(old.data, b.data) || old.size != b.size {
+		if old, ok := from[path]; !ok || !bytes.Equal(old.data, b.data) || old.size != b.size {
 			sum += b.size
 		}
 	}
