@@ -5,6 +5,7 @@ package capability
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/cowlab/terraform-provider-lab/internal/lxd"
 )
@@ -17,7 +18,7 @@ func Unassessed(err error) *Report {
 		finding.Verdict = Unproven
 	}
 	report := &Report{Findings: []Finding{finding}, Pools: []PoolReport{}, Members: []MemberReport{}}
-	report.Summary = fmt.Sprintf("There is no host that a lab can rely on.%s", problems(report.Findings))
+	report.Summary = fmt.Sprintf("There is no host that a lab can rely on.%s", problems(slices.Clone(report.Findings)))
 	return report
 }
 
