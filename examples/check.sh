@@ -44,7 +44,7 @@ check() {
 }
 
 # Import by identity came with version 1.12 of both programs.
-version=$("$terraform" version | grep -m 1 -oE '[0-9]+\.[0-9]+')
+version=$("$terraform" version | sed -nE '1s/.* v([0-9]+\.[0-9]+).*/\1/p')
 by_identity=$([[ $(printf '%s\n' 1.12 "$version" | sort -V | head -n 1) != 1.12 ]] || echo yes)
 
 cd "$top"

@@ -12,6 +12,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
 terraform=${TERRAFORM:-terraform}
+lxc=$(command -v lxc || command -v incus || echo lxc)
 nodes=(node-a node-b node-c node-d)
 export TF_CLI_CONFIG_FILE=/dev/null CHECKPOINT_DISABLE=1 TF_IN_AUTOMATION=1
 
@@ -22,7 +23,8 @@ init() {
   "$terraform" init -input=false ${MIRROR:+-plugin-dir="$MIRROR"} >/dev/null
 }
 
-apply() { "$terraform" apply -input=false -auto-approve; }
+# apply leaves the outputs out; those that a person wants to see are shown where it is done.
+apply() { "$terraform" apply -input=false -auto-approve | sed '/^Outputs:/,$d'; }
 
 up() {
   local image
@@ -35,7 +37,7 @@ up() {
 }
 
 # in_machine NODE COMMAND...
-in_machine() { lxc exec "$1" -- "${@:2}" </dev/null 2>/dev/null; }
+in_machine() { "$lxc" exec "$1" -- "${@:2}" </dev/null 2>/dev/null; }
 
 # status prints a line for each machine: its power state, its service, whether it was spoilt, its address, and what
 # another machine gets to see at http://NODE/.
@@ -43,13 +45,13 @@ status() {
   local node state service dirt address page previous=${nodes[-1]}
   printf '%-8s  %-8s  %-9s  %-5s  %-12s  %s\n' machine power service dirt address "page, as another machine sees it"
   for node in "${nodes[@]}"; do
-    state=$(lxc list "^$node\$" -c s -f csv 2>/dev/null)
+    state=$("$lxc" list "^$node\$" -c s -f csv 2>/dev/null)
     service='' dirt='' address='' page=''
     if [[ $state == RUNNING ]]; then
       service=$(in_machine "$node" systemctl is-active hello.service) || true
       dirt=$(in_machine "$node" cat /root/dirt) || dirt=none
       address=$(in_machine "$node" ip -4 -brief address show eth0 | awk '{ sub("/.*", "", $3); print $3 }') || true
-      page=$(in_machine "$previous" busybox wget -q -T 2 -O - "http://$node/") || true
+      page=$(in_machine "$previous" timeout 2 busybox wget -q -O - "http://$node/") || true
     fi
     printf '%-8s  %-8s  %-9s  %-5s  %-12s  %s\n' "$node" "$state" "${service:--}" "${dirt:--}" "${address:--}" "${page:--}"
     previous=$node
@@ -63,10 +65,10 @@ spoil() {
     in_machine "$node" sh -c 'echo dirt >/root/dirt && head -c 50M /dev/urandom >/root/more-dirt && sync'
   done
   in_machine node-b systemctl kill --signal=KILL hello.service
-  lxc stop --force node-c
+  "$lxc" stop --force node-c
   in_machine node-d rm /sbin/init
-  lxc stop --force node-d
-  if lxc start node-d 2>/dev/null; then
+  "$lxc" stop --force node-d
+  if "$lxc" start node-d 2>/dev/null; then
     echo "node-d still boots, though its init is gone" >&2
     return 1
   fi

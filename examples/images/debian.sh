@@ -94,7 +94,7 @@ build() {
   [[ -n ${http_proxy:-} ]] || eval "$(apt-config shell http_proxy Acquire::http::Proxy)"
   [[ -z ${http_proxy:-} ]] || export http_proxy
 
-  local packages=systemd-sysv,dbus,ifupdown,udhcpc,iproute2,iputils-ping,busybox-static
+  local packages=systemd-sysv,dbus,ifupdown,udhcpc,iproute2,iputils-ping,busybox
   say "fetching and unpacking Debian $release ($suite)"
   PATH=$PATH:/usr/sbin:/sbin debootstrap --variant=minbase --include="$packages" \
     "$suite" "$work/root" ${mirror:+"$mirror"} 2>&1 | tee "$work/log" | awk 'NR % 25 == 0 { print "  " $0; fflush() }' >&2 ||
