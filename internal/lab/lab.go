@@ -7,6 +7,7 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -74,6 +75,12 @@ func argumentErrorf(argument, format string, args ...any) error {
 // detached is a context for undoing things: it outlives its parent, but not by long.
 func detached(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+}
+
+// outcomeOpen says that a failed change may have been made all the same, or may still be: we stopped waiting, or lost
+// sight of it.
+func outcomeOpen(err error) bool {
+	return errors.Is(err, lxd.ErrTimeout) || errors.Is(err, lxd.ErrUnknownOutcome) || errors.Is(err, context.Canceled)
 }
 
 // milliseconds since a moment, of the monotonic clock.

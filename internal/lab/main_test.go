@@ -16,7 +16,7 @@ import (
 func TestMain(m *testing.M) { acctest.Main(m) }
 
 // connect gives the verbs on the package's daemon.
-func connect(t *testing.T) (*acctest.Host, *lab.Lab) {
+func connect(t testing.TB) (*acctest.Host, *lab.Lab) {
 	t.Helper()
 	host := acctest.Shared(t)
 	daemon, err := lxd.Connect(t.Context(), lxd.Config{Address: host.Address(), Project: host.Project()})
@@ -27,7 +27,7 @@ func connect(t *testing.T) (*acctest.Host, *lab.Lab) {
 }
 
 // tiny is a specification of the smallest machine that runs.
-func tiny(t *testing.T, host *acctest.Host) lab.MachineSpec {
+func tiny(t testing.TB, host *acctest.Host) lab.MachineSpec {
 	t.Helper()
 	return lab.MachineSpec{
 		Name: acctest.Name(t, "m"), Type: lab.TypeContainer, Image: host.Tiny(t).Fingerprint, Pool: host.Pool(t), Running: true,
@@ -35,7 +35,7 @@ func tiny(t *testing.T, host *acctest.Host) lab.MachineSpec {
 }
 
 // create makes a machine and removes it when the test ends.
-func create(t *testing.T, l *lab.Lab, spec lab.MachineSpec) (*lab.Machine, lab.MachineTimings) {
+func create(t testing.TB, l *lab.Lab, spec lab.MachineSpec) (*lab.Machine, lab.MachineTimings) {
 	t.Helper()
 	machine, timings, err := l.CreateMachine(t.Context(), spec)
 	if machine != nil {
@@ -52,7 +52,7 @@ func create(t *testing.T, l *lab.Lab, spec lab.MachineSpec) (*lab.Machine, lab.M
 }
 
 // in runs a shell command in a machine and gives what it printed.
-func in(t *testing.T, l *lab.Lab, machine, script string) string {
+func in(t testing.TB, l *lab.Lab, machine, script string) string {
 	t.Helper()
 	result, err := l.Daemon().Exec(t.Context(), machine, lxd.Command{Args: []string{"sh", "-c", script}})
 	if err != nil {

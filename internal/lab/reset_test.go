@@ -17,7 +17,7 @@ import (
 )
 
 // scenario makes machines with a marked disk and a snapshot each.
-func scenario(t *testing.T, host *acctest.Host, l *lab.Lab, count int) (machines []*lab.Machine, snapshots map[string]lab.SnapshotID) {
+func scenario(t testing.TB, host *acctest.Host, l *lab.Lab, count int) (machines []*lab.Machine, snapshots map[string]lab.SnapshotID) {
 	t.Helper()
 	snapshots = map[string]lab.SnapshotID{}
 	for index := range count {

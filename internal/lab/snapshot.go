@@ -31,7 +31,8 @@ type Snapshot struct {
 	ExpiresAt time.Time
 }
 
-// CreateSnapshot takes a snapshot, and returns how long that took in milliseconds.
+// CreateSnapshot takes a snapshot, and returns how long that took in milliseconds. One that was taken although the
+// daemon's answer did not come in time is returned beside the error.
 func (l *Lab) CreateSnapshot(ctx context.Context, spec SnapshotSpec) (*Snapshot, int64, error) {
 	unlock, err := l.daemon.Lock(ctx, spec.Machine.Name)
 	if err != nil {
@@ -46,7 +47,7 @@ func (l *Lab) CreateSnapshot(ctx context.Context, spec SnapshotSpec) (*Snapshot,
 	start := time.Now()
 	post := api.InstanceSnapshotsPost{Name: spec.Name, Stateful: spec.Stateful, ExpiresAt: &expires}
 	if err := l.daemon.CreateSnapshot(ctx, spec.Machine.Name, post); err != nil {
-		return nil, 0, err
+		return l.snapshotMadeAnyway(ctx, spec, err), 0, err
 	}
 	took := since(start)
 	made, err := l.daemon.Snapshot(ctx, spec.Machine.Name, spec.Name)
@@ -54,6 +55,24 @@ func (l *Lab) CreateSnapshot(ctx context.Context, spec SnapshotSpec) (*Snapshot,
 		return nil, took, err
 	}
 	return snapshotOf(spec.Machine, made), took, nil
+}
+
+// snapshotMadeAnyway finds a snapshot whose outcome we did not get to know. The name was free and the machine is locked,
+// so one that is there now is ours.
+func (l *Lab) snapshotMadeAnyway(ctx context.Context, spec SnapshotSpec, cause error) *Snapshot {
+	if !outcomeOpen(cause) {
+		return nil
+	}
+	ctx, cancel := detached(ctx)
+	defer cancel()
+	if err := l.daemon.Idle(ctx, spec.Machine.Name); err != nil {
+		return nil
+	}
+	made, err := l.daemon.Snapshot(ctx, spec.Machine.Name, spec.Name)
+	if err != nil {
+		return nil
+	}
+	return snapshotOf(spec.Machine, made)
 }
 
 // AdmitSnapshot says whether a snapshot may be taken, by the facts alone. The error is a [capability.Refusal] when it
