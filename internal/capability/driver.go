@@ -65,14 +65,7 @@ func traitsOf(driver string, config map[string]string) traits {
 		}
 		return uniform(good)
 	case "ceph":
-		t := uniform(good)
-		if shared.IsFalse(config["ceph.rbd.clone_copy"]) {
-			t.branches = judgement{
-				Degraded, "config", `with ceph.rbd.clone_copy = "false" LXD makes a full copy for every branch`,
-				"Remove ceph.rbd.clone_copy from config.",
-			}
-		}
-		return t
+		return traitsOfCeph(config)
 	case "dir":
 		return traitsOfCopying("driver", `the driver "dir" copies every file of a machine for each snapshot and branch, and compares all of them for a restore`,
 			`Use driver = "btrfs" (the default).`)
@@ -87,6 +80,18 @@ func traitsOf(driver string, config map[string]string) traits {
 func traitsOfCopying(argument, reason, remedy string) traits {
 	t := uniform(judgement{Degraded, argument, reason, remedy})
 	t.pastSnapshots, t.pastBranches = judgement{verdict: Reported}, judgement{verdict: Reported}
+	return t
+}
+
+func traitsOfCeph(config map[string]string) traits {
+	t := uniform(judgement{verdict: Reported})
+	t.restores = judgement{verdict: Unproven, reason: "Ceph writes an image anew to roll it back; only the probe tells how long that takes"}
+	if shared.IsFalse(config["ceph.rbd.clone_copy"]) {
+		t.branches = judgement{
+			Degraded, "config", `with ceph.rbd.clone_copy = "false" LXD makes a full copy for every branch`,
+			"Remove ceph.rbd.clone_copy from config.",
+		}
+	}
 	return t
 }
 

@@ -35,6 +35,10 @@ type sample struct {
 	grew int64
 }
 
+func (s sample) time() time.Duration { return s.took }
+
+func (s sample) growth() int64 { return s.grew }
+
 // series are the samples of one operation on a machine without data and with it.
 type series struct {
 	empty, full []sample
@@ -94,15 +98,15 @@ func (m *measurement) metered() bool {
 	return m.meterBytes*20 <= m.bytes && float64(m.written) >= copiedSpace*float64(m.bytes)
 }
 
-// measure puts a series in figures, without judging it.
+// measure puts a series in figures, without judging it. The figures are medians. The cost, by which time is judged, is
+// that of the fastest runs: a busy host adds to some runs' time, but takes nothing from any.
 func (m *measurement) measure(s series) (figures Measure, cost float64) {
-	empty, full := medianTook(s.empty), medianTook(s.full)
 	reference := min(m.write, time.Duration(float64(m.bytes)/writeRate*float64(time.Second)))
 	figures = Measure{
-		Space:   round(float64(medianGrew(s.full))/float64(m.bytes), 4),
-		EmptyMS: milliseconds(empty), FullMS: milliseconds(full), Verdict: Unproven,
+		Space:   round(float64(median(s.full, sample.growth))/float64(m.bytes), 4),
+		EmptyMS: milliseconds(median(s.empty, sample.time)), FullMS: milliseconds(median(s.full, sample.time)), Verdict: Unproven,
 	}
-	return figures, float64(full-empty) / float64(max(reference, 1))
+	return figures, float64(fastest(s.full)-fastest(s.empty)) / float64(max(reference, 1))
 }
 
 // judge gives the verdict on taking snapshots or branches: space is one witness, and lineage, or else time, the other.
@@ -155,12 +159,12 @@ func judgeByTime(figures Measure, cost float64) Measure {
 	return figures
 }
 
-func medianTook(samples []sample) time.Duration {
-	return median(samples, func(s sample) time.Duration { return s.took })
-}
-
-func medianGrew(samples []sample) int64 {
-	return median(samples, func(s sample) int64 { return s.grew })
+// fastest gives the shortest time; 0 of none.
+func fastest(samples []sample) time.Duration {
+	if len(samples) == 0 {
+		return 0
+	}
+	return slices.MinFunc(samples, func(a, b sample) int { return cmp.Compare(a.took, b.took) }).took
 }
 
 // median gives the middle value (of an even number, the upper one); 0 of none.

@@ -41,7 +41,8 @@ func TestJudge(t *testing.T) {
 		"dir, measured":                        {1.0004, []int{203, 198, 230, 210, 190}, nil, Degraded, Degraded},
 		"dir, over a slow network":             {1.0004, []int{203, 198, 230, 210, 190}, slowNetwork, Degraded, Degraded},
 		"btrfs, one sample disturbed":          {0.0007, []int{42, 900, 44, 40, 43}, nil, Proven, Proven},
-		"btrfs, busy host":                     {0.0015, []int{85, 80, 90, 82, 88}, nil, Proven, Unproven},
+		"btrfs, busy host":                     {0.0015, []int{300, 280, 45, 310, 290}, nil, Proven, Proven},
+		"btrfs, busier host":                   {0.0015, []int{85, 80, 90, 82, 88}, nil, Proven, Unproven},
 		"little space but much time":           {0.0015, []int{240, 230, 250, 245, 235}, nil, Unproven, Unproven},
 		"much space but no time":               {0.9, []int{42, 41, 44, 40, 43}, nil, Unproven, Unproven},
 		"space in between":                     {0.3, []int{42, 41, 44, 40, 43}, nil, Unproven, Unproven},
@@ -88,6 +89,16 @@ func TestJudgeEachByItself(t *testing.T) {
 	}
 }
 
+func TestFastest(t *testing.T) {
+	t.Parallel()
+	if got := fastest(samples(0, 50, 40, 60)); got != 40*time.Millisecond {
+		t.Errorf("got %s, want 40 ms", got)
+	}
+	if got := fastest(nil); got != 0 {
+		t.Errorf("got %s of none, want 0", got)
+	}
+}
+
 func TestMedian(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -102,7 +113,7 @@ func TestMedian(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := medianTook(samples(0, test.times...)); got != time.Duration(test.want)*time.Millisecond {
+			if got := median(samples(0, test.times...), sample.time); got != time.Duration(test.want)*time.Millisecond {
 				t.Errorf("got %s, want %d ms", got, test.want)
 			}
 		})

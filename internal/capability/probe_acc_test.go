@@ -228,54 +228,67 @@ func victim(address, pool string) {
 	os.Exit(1)
 }
 
-func TestAccSweepTakesADeadRunsLeftoversOnly(t *testing.T) {
-	t.Parallel()
-	h := acctest.Start(t, acctest.Options{})
-	pool := newPool(t, h, "btrfs", map[string]string{"size": "4GiB"})
-	daemon, checker := connect(t, h)
-
+// killProbe starts a process that probes a pool, and kills it once the daemon has a number of machines.
+func killProbe(t *testing.T, daemon *lxd.Daemon, pool string, machines int) {
+	t.Helper()
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	process := exec.CommandContext(t.Context(), program)
-	process.Env = append(os.Environ(), victimAddress+"="+h.Address(), victimPool+"="+pool)
+	process.Env = append(os.Environ(), victimAddress+"="+daemon.Address(), victimPool+"="+pool)
 	process.Stderr = os.Stderr
 	if err := process.Start(); err != nil {
 		t.Fatal(err)
 	}
-	await(t, daemon, "the victim branches", func(instances []api.Instance) bool { return len(instances) >= 3 })
+	await(t, daemon, fmt.Sprintf("the victim has made %d machines", machines), func(instances []api.Instance) bool { return len(instances) >= machines })
 	if err := process.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = process.Wait() // it was killed
+}
 
-	left, err := daemon.Instances(t.Context())
-	if err != nil {
-		t.Fatal(err)
+func TestAccSweepTakesDeadRunsLeftoversOnly(t *testing.T) {
+	t.Parallel()
+	h := acctest.Start(t, acctest.Options{})
+	pool := newPool(t, h, "btrfs", map[string]string{"size": "4GiB"})
+	daemon, checker := connect(t, h)
+	names := func() []string {
+		instances, err := daemon.Instances(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, instance := range instances {
+			names = append(names, instance.Name)
+		}
+		return names
 	}
-	if len(left) == 0 {
-		t.Fatal("the killed probe left nothing to sweep")
-	}
-	// A user's copies, one with a name as ours, carry the mark but not the identity.
-	copies := []string{"mine", left[0].Name + "-mine"}
-	for _, name := range copies {
-		h.LXC(t, "copy", "--instance-only", left[0].Name, name)
-		t.Cleanup(func() { h.LXC(t, "delete", name) })
+	var mine []string
+	for _, machines := range []int{1, 3, 8} {
+		killProbe(t, daemon, pool, len(mine)+machines)
+		left := slices.DeleteFunc(names(), func(name string) bool { return slices.Contains(mine, name) })
+		if len(left) == 0 {
+			t.Fatal("the killed probe left nothing to sweep")
+		}
+		unlock, err := daemon.Lock(t.Context(), left[0]) // the daemon goes on with what the victim had begun
+		if err != nil {
+			t.Fatal(err)
+		}
+		unlock()
+		// A user's copies, one with a name as ours, carry the mark but not the identity.
+		for _, name := range []string{fmt.Sprintf("mine-%d", machines), left[0] + "-mine"} {
+			h.LXC(t, "copy", "--instance-only", left[0], name)
+			t.Cleanup(func() { h.LXC(t, "delete", name) })
+			mine = append(mine, name)
+		}
 	}
 	if _, err := checker.ProvePool(t.Context(), pool); err != nil {
 		t.Fatal(err)
 	}
-	kept := []string{}
-	after, err := daemon.Instances(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, instance := range after {
-		kept = append(kept, instance.Name)
-	}
-	if !cmp.Equal(slices.Sorted(slices.Values(kept)), slices.Sorted(slices.Values(copies))) {
-		t.Errorf("after the sweep there are %q, want %q", kept, copies)
+	slices.Sort(mine)
+	if diff := cmp.Diff(mine, slices.Sorted(slices.Values(names()))); diff != "" {
+		t.Errorf("after the sweep the machines are not the user's:\n%s", diff)
 	}
 	if images, err := daemon.Images(t.Context()); err != nil || len(images) > 0 {
 		t.Errorf("after the sweep there are images %v (error %v), want none", images, err)
