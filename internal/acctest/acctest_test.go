@@ -123,7 +123,7 @@ func TestSmallDisk(t *testing.T) {
 	if err := syscall.Statfs(h.Dir, &stat); err != nil {
 		t.Fatal(err)
 	}
-	if got := int64(stat.Blocks) * stat.Bsize; got > 256<<20 {
+	if got := stat.Blocks * uint64(max(stat.Bsize, 0)); got > 256<<20 {
 		t.Errorf("the daemon's disk has %d bytes, want at most 256 MiB", got)
 	}
 	h.Pool(t) // Its file lies on that disk, which the clean-up must get right.
@@ -136,7 +136,7 @@ func TestHTTPS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Close()
+	_ = c.Close()
 }
 
 func TestKillAndRestart(t *testing.T) {

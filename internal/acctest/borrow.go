@@ -111,7 +111,7 @@ func removeNamed(c lxd.InstanceServer, names string) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	var errs []error
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		for _, remove := range []func(string) error{c.DeleteNetwork, c.DeleteStoragePool} {

@@ -51,7 +51,7 @@ func TestBorrowedProjectIsGivenBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.lock.Close()
+	defer func() { _ = s.lock.Close() }()
 	h, err := s.borrow(t.Context(), lender.Address())
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ package acctest
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,7 +26,7 @@ func TestCrashingRun(t *testing.T) { //nolint:paralleltest // It is alone in its
 	}
 	h := Shared(t)
 	launch(t, h)
-	os.Stdout.WriteString("READY " + h.Network(t) + "\n")
+	fmt.Println("READY", h.Network(t)) // To the parent, whatever -test.v says.
 	if mode == "panic" {
 		panic("as a test that fails badly")
 	}
@@ -40,7 +41,7 @@ func crash(t *testing.T, base, mode string) (cmd *exec.Cmd, bridge string) {
 	if err := missing(); err != nil {
 		t.Skip(err)
 	}
-	cmd = exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestCrashingRun$")
+	cmd = exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestCrashingRun$") //nolint:gosec // This very program.
 	cmd.Env = append(os.Environ(), crashVariable+"="+mode, dirVariable+"="+base)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -64,10 +65,10 @@ func crash(t *testing.T, base, mode string) (cmd *exec.Cmd, bridge string) {
 	return nil, ""
 }
 
-// openDir returns a temporary directory that containers can reach their files through, unlike t.TempDir.
+// openDir returns a temporary directory that containers can reach their files through.
 func openDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "acctest-*")
+	dir, err := os.MkdirTemp("", "acctest-*") //nolint:usetesting // Nobody else may enter that of t.TempDir.
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +77,7 @@ func openDir(t *testing.T) string {
 			t.Error(err)
 		}
 	})
-	if err := os.Chmod(dir, 0o711); err != nil {
+	if err := os.Chmod(dir, 0o711); err != nil { //nolint:gosec // It is what this is for.
 		t.Fatal(err)
 	}
 	return dir

@@ -47,7 +47,7 @@ func (d *daemon) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer log.Close()
+	defer func() { _ = log.Close() }()
 
 	// The process outlives the context of the test that asked for it.
 	d.cmd = exec.CommandContext(context.WithoutCancel(ctx), "lxd", "--group", "root")

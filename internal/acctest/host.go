@@ -48,8 +48,8 @@ type once[T any] struct {
 	err   error
 }
 
-func (o *once[T]) get(make func() (T, error)) (T, error) {
-	o.Do(func() { o.value, o.err = make() })
+func (o *once[T]) get(produce func() (T, error)) (T, error) {
+	o.Do(func() { o.value, o.err = produce() })
 	return o.value, o.err
 }
 

@@ -58,14 +58,14 @@ func importImage(c lxd.InstanceServer, metadata, rootfs string) error {
 	if err != nil {
 		return err
 	}
-	defer meta.Close()
+	defer func() { _ = meta.Close() }()
 	args := &lxd.ImageCreateArgs{MetaFile: meta, MetaName: filepath.Base(metadata)}
 	if rootfs != "" {
 		root, err := os.Open(rootfs)
 		if err != nil {
 			return err
 		}
-		defer root.Close()
+		defer func() { _ = root.Close() }()
 		args.RootfsFile, args.RootfsName = root, filepath.Base(rootfs)
 	}
 	op, err := c.CreateImage(api.ImagesPost{Filename: args.MetaName}, args)

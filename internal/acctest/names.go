@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -77,7 +78,7 @@ func Subnet(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { release.Close() })
+	t.Cleanup(func() { _ = release.Close() })
 	return prefix.String()
 }
 
@@ -120,10 +121,5 @@ func usedPrefixes() ([]netip.Prefix, error) {
 }
 
 func overlaps(p netip.Prefix, others []netip.Prefix) bool {
-	for _, o := range others {
-		if p.Overlaps(o) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(others, p.Overlaps)
 }

@@ -31,18 +31,18 @@ func TestSubnetIsClaimedOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer release.Close()
+	defer func() { _ = release.Close() }()
 	address := &net.UnixAddr{Name: subnetSocket(p), Net: "unix"}
 	if l, err := net.ListenUnix("unix", address); err == nil {
-		l.Close()
+		_ = l.Close()
 		t.Errorf("%s can be claimed twice", p)
 	}
-	release.Close()
+	_ = release.Close()
 	l, err := net.ListenUnix("unix", address)
 	if err != nil {
 		t.Fatalf("%s is not free after its release: %v", p, err)
 	}
-	l.Close()
+	_ = l.Close()
 }
 
 func TestOverlaps(t *testing.T) {

@@ -25,12 +25,12 @@ func (s *space) startReaper() error {
 	if err != nil {
 		return err
 	}
-	defer gone.Close()
+	defer func() { _ = gone.Close() }()
 	log, err := os.Create(filepath.Join(s.dir, reaperLog))
 	if err != nil {
 		return err
 	}
-	defer log.Close()
+	defer func() { _ = log.Close() }()
 
 	cmd := exec.CommandContext(context.Background(), self)
 	cmd.Env = append(os.Environ(), reapVariable+"="+s.dir)
@@ -60,7 +60,7 @@ func reap(dir string) int {
 	if !ok {
 		return 0 // Another run's sweep has taken over.
 	}
-	defer lock.Close()
+	defer func() { _ = lock.Close() }()
 	ctx, cancel := context.WithTimeout(context.Background(), takedownTimeout)
 	defer cancel()
 	if err := takeDown(ctx, dir); err != nil {

@@ -47,7 +47,7 @@ func findMissing() error {
 		}
 	}
 	if path, err := exec.LookPath("lxd"); err == nil {
-		if real, err := filepath.EvalSymlinks(path); err == nil && strings.HasPrefix(real, "/snap/") || filepath.Base(real) == "snap" {
+		if target, err := filepath.EvalSymlinks(path); err == nil && (strings.HasPrefix(target, "/snap/") || filepath.Base(target) == "snap") {
 			errs = append(errs, errors.New("the LXD of a snap cannot be started with a directory of its own"))
 		}
 	}
@@ -72,7 +72,7 @@ func checkStatic(path string) error {
 	if err != nil {
 		return fmt.Errorf("%s is missing (Debian package busybox-static): %w", path, err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	for _, p := range f.Progs {
 		if p.Type == elf.PT_INTERP {
 			return fmt.Errorf("%s is not statically linked (Debian package busybox-static has one)", path)

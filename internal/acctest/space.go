@@ -67,7 +67,7 @@ func newSpace() (*space, error) {
 }
 
 func makeSpace(base string) (*space, error) {
-	if err := os.MkdirAll(base, 0o711); err != nil {
+	if err := os.MkdirAll(base, 0o711); err != nil { //nolint:gosec // Containers reach their files through it.
 		return nil, err
 	}
 	if err := checkOpen(base); err != nil {

@@ -94,7 +94,7 @@ func tinyRootfs() ([]entry, error) {
 		entry{name: "etc/group", mode: 0o644, content: "root:x:0:\n"},
 		entry{name: "etc/os-release", mode: 0o644, content: "ID=tiny\nNAME=tiny\n"},
 	)
-	for _, applet := range strings.Fields(string(applets)) {
+	for applet := range strings.FieldsSeq(string(applets)) {
 		if applet != "busybox" && applet != "init" {
 			files = append(files, entry{name: "bin/" + applet, link: "busybox"})
 		}
@@ -124,7 +124,7 @@ func writeTar(path string, entries []entry) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	w := tar.NewWriter(f)
 	for _, e := range entries {
 		if err := w.WriteHeader(e.header()); err != nil {

@@ -4,7 +4,7 @@ package lxdtest_test
 
 import (
 	"bytes"
-	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -217,8 +217,7 @@ func errorText(err error) string {
 		return "ok"
 	}
 	status, _ := api.StatusErrorMatch(err)
-	data, _ := json.Marshal([]any{status, err.Error()}) // Neither can fail to be encoded.
-	return string(data)
+	return fmt.Sprintf("%d %s", status, err)
 }
 
 func scriptRemoval(r *recorder, fingerprint string) {

@@ -232,8 +232,8 @@ func TestConformance(t *testing.T) {
 		t.Fatalf("the real daemon gave %d answers, the one in memory %d", len(want), len(got))
 	}
 	for n := range want {
-		if real, memory := normal(want[n]), normal(got[n]); real != memory {
-			t.Errorf("the daemon in memory answers otherwise:\n  real   %s\n  memory %s", real, memory)
+		if w, g := normal(want[n]), normal(got[n]); w != g {
+			t.Errorf("the daemon in memory answers otherwise:\n  real   %s\n  memory %s", w, g)
 		}
 	}
 }

@@ -122,7 +122,7 @@ func (s *Server) fillFromImage(i *instance, req *api.InstancesPost) error {
 
 // room fails if the pool has no space for more bytes.
 func (s *Server) room(p *pool, more int64) error {
-	if used, total := s.space(p); used+uint64(more) > total {
+	if used, total := s.space(p); used+more > total {
 		return errors.New("no space left on device")
 	}
 	return nil

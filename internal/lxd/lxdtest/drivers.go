@@ -44,7 +44,7 @@ var storageDrivers = map[string]driver{
 
 // sizeDefault is that of a loop pool without a size: LXD takes a fifth of the disk, from 5 to 30 GiB.
 func sizeDefault(d Disk) int64 {
-	return min(max(int64(d.Total/5), 5*gibibyte), 30*gibibyte)
+	return min(max(d.Total/5, 5*gibibyte), 30*gibibyte)
 }
 
 // checkDriver fails if this host cannot use the driver.

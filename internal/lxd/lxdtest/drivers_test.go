@@ -17,7 +17,7 @@ import (
 
 const mebibyte = 1 << 20
 
-// lab is a daemon in memory with one pool and shorthands for what tests do to it.
+// lab is a daemon in memory with one pool and shorthands for what tests do to it, mostly to the instance "a".
 type lab struct {
 	*lxdtest.Server
 	t    *testing.T
@@ -56,9 +56,9 @@ func (l *lab) create(name string) {
 	})))
 }
 
-func (l *lab) snapshot(instance, name string) {
+func (l *lab) snapshot(name string) {
 	l.t.Helper()
-	l.must(l.wait(l.c.CreateInstanceSnapshot(instance, api.InstanceSnapshotsPost{Name: name})))
+	l.must(l.wait(l.c.CreateInstanceSnapshot("a", api.InstanceSnapshotsPost{Name: name})))
 }
 
 func (l *lab) branch(name, source string) {
@@ -68,14 +68,14 @@ func (l *lab) branch(name, source string) {
 	})))
 }
 
-func (l *lab) restore(instance, snapshot string) error {
+func (l *lab) restore(snapshot string) error {
 	l.t.Helper()
-	return l.wait(l.c.UpdateInstance(instance, api.InstancePut{Restore: snapshot}, ""))
+	return l.wait(l.c.UpdateInstance("a", api.InstancePut{Restore: snapshot}, ""))
 }
 
-func (l *lab) write(instance string, data []byte) {
+func (l *lab) write(data []byte) {
 	l.t.Helper()
-	l.must(l.c.CreateInstanceFile(instance, "/blob", lxd.InstanceFileArgs{Type: "file", WriteMode: "overwrite", Content: bytes.NewReader(data)}))
+	l.must(l.c.CreateInstanceFile("a", "/blob", lxd.InstanceFileArgs{Type: "file", WriteMode: "overwrite", Content: bytes.NewReader(data)}))
 }
 
 func (l *lab) read(instance string) string {
@@ -87,15 +87,15 @@ func (l *lab) read(instance string) string {
 	return string(data)
 }
 
-// used returns how much more of the pool is in use after the work, in MiB.
-func (l *lab) used(work func()) int64 {
+// grown returns how much more of the pool is in use after the work, in MiB.
+func (l *lab) grown(work func()) int64 {
 	l.t.Helper()
 	before, err := l.c.GetStoragePoolResources(l.pool)
 	l.must(err)
 	work()
 	after, err := l.c.GetStoragePoolResources(l.pool)
 	l.must(err)
-	return (int64(after.Space.Used) - int64(before.Space.Used)) / mebibyte
+	return int64(after.Space.Used-before.Space.Used) / mebibyte //nolint:gosec // Wraps around to what it is below zero.
 }
 
 func TestDriversShareOrCopy(t *testing.T) {
@@ -123,22 +123,22 @@ func TestDriversShareOrCopy(t *testing.T) {
 			t.Parallel()
 			l := newLab(t, test.driver, test.config)
 			l.create("a")
-			l.snapshot("a", "empty")
-			l.write("a", bytes.Repeat([]byte("x"), 8*mebibyte))
+			l.snapshot("empty")
+			l.write(bytes.Repeat([]byte("x"), 8*mebibyte))
 			var got growth
-			got.Snapshot = l.used(func() { l.snapshot("a", "full") })
-			got.Branch = l.used(func() { l.branch("b", "a/full") })
+			got.Snapshot = l.grown(func() { l.snapshot("full") })
+			got.Branch = l.grown(func() { l.branch("b", "a/full") })
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("space in use grew otherwise (-want +got):\n%s", diff)
 			}
 
-			l.write("a", nil)
-			l.snapshot("a", "last") // zfs can only go back to the newest.
-			l.write("a", bytes.Repeat([]byte("y"), 8*mebibyte))
+			l.write(nil)
+			l.snapshot("last") // zfs can only go back to the newest.
+			l.write(bytes.Repeat([]byte("y"), 8*mebibyte))
 			if test.driver != "zfs" {
 				var work []lxdtest.Work
 				l.Set(lxdtest.WithLatency(func(w lxdtest.Work) time.Duration { work = append(work, w); return 0 }))
-				l.must(l.restore("a", "full"))
+				l.must(l.restore("full"))
 				if want := (lxdtest.Work{Verb: "restore", Driver: test.driver, Bytes: test.restore * mebibyte}); !cmp.Equal([]lxdtest.Work{want}, work) {
 					t.Errorf("going back was %+v, want %+v", work, want)
 				}
@@ -155,12 +155,12 @@ func TestRestoreGoesBackAndForth(t *testing.T) {
 			l := newLab(t, driver, nil)
 			l.create("a")
 			for _, content := range []string{"one", "two"} {
-				l.write("a", []byte(content))
-				l.snapshot("a", content)
+				l.write([]byte(content))
+				l.snapshot(content)
 			}
 			l.branch("b", "a") // A branch of the live machine is in nobody's way here.
 			for _, content := range []string{"one", "two", "one"} {
-				l.must(l.restore("a", content))
+				l.must(l.restore(content))
 				if got := l.read("a"); got != content {
 					t.Errorf("after going back to %q the file holds %q", content, got)
 				}
@@ -185,37 +185,37 @@ func TestZFSRefusesToGoPast(t *testing.T) {
 		left   []string
 	}{
 		"nothing":            {do: func(*lab) {}, left: []string{"s0"}},
-		"a newer snapshot":   {do: func(l *lab) { l.snapshot("a", "s1") }, want: newer, left: []string{"s0", "s1"}},
+		"a newer snapshot":   {do: func(l *lab) { l.snapshot("s1") }, want: newer, left: []string{"s0", "s1"}},
 		"a branch of s0":     {do: func(l *lab) { l.branch("b", "a/s0") }, left: []string{"s0"}},
 		"a branch of a":      {do: func(l *lab) { l.branch("b", "a") }, want: inner, left: []string{"s0"}},
 		"full copy of a":     {config: map[string]string{"zfs.clone_copy": "false"}, do: func(l *lab) { l.branch("b", "a") }, left: []string{"s0"}},
 		"the branch is gone": {do: func(l *lab) { l.branch("b", "a"); l.must(l.wait(l.c.DeleteInstance("b"))) }, left: []string{"s0"}},
 		"a deleted snapshot with a branch": {want: inner, left: []string{"s0"}, do: func(l *lab) {
-			l.snapshot("a", "s1")
+			l.snapshot("s1")
 			l.branch("b", "a/s1")
 			l.must(l.wait(l.c.DeleteInstanceSnapshot("a", "s1")))
 		}},
 		"and its branch is gone": {left: []string{"s0"}, do: func(l *lab) {
-			l.snapshot("a", "s1")
+			l.snapshot("s1")
 			l.branch("b", "a/s1")
 			l.must(l.wait(l.c.DeleteInstanceSnapshot("a", "s1")))
 			l.must(l.wait(l.c.DeleteInstance("b")))
 		}},
 		"allowed to remove": {
 			config: map[string]string{"volume.zfs.remove_snapshots": "true"},
-			do:     func(l *lab) { l.snapshot("a", "s1"); l.snapshot("a", "s2") }, left: []string{"s0"},
+			do:     func(l *lab) { l.snapshot("s1"); l.snapshot("s2") }, left: []string{"s0"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := newLab(t, "zfs", test.config)
 			l.create("a")
-			l.write("a", []byte("zero"))
-			l.snapshot("a", "s0")
-			l.write("a", []byte("later"))
+			l.write([]byte("zero"))
+			l.snapshot("s0")
+			l.write([]byte("later"))
 			test.do(l)
 			got, content := "", "zero"
-			if err := l.restore("a", "s0"); err != nil {
+			if err := l.restore("s0"); err != nil {
 				got = err.Error()
 			}
 			if got != test.want {
@@ -242,10 +242,10 @@ func TestSpaceComesBack(t *testing.T) {
 		t.Run(driver, func(t *testing.T) {
 			t.Parallel()
 			l := newLab(t, driver, nil)
-			if grown := l.used(func() {
+			if grown := l.grown(func() {
 				l.create("a")
-				l.write("a", bytes.Repeat([]byte("x"), 8*mebibyte))
-				l.snapshot("a", "s0")
+				l.write(bytes.Repeat([]byte("x"), 8*mebibyte))
+				l.snapshot("s0")
 				l.branch("b", "a")
 				l.must(l.wait(l.c.DeleteInstance("a")))
 				if got := l.read("b"); len(got) != 8*mebibyte {
@@ -263,7 +263,7 @@ func TestPoolRunsFull(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "dir", nil, lxdtest.WithDisk(lxdtest.Disk{Total: 16 * mebibyte, Used: 2 * mebibyte}))
 	l.create("a")
-	l.write("a", make([]byte, 8*mebibyte))
+	l.write(make([]byte, 8*mebibyte))
 	if err := l.wait(l.c.CreateInstanceSnapshot("a", api.InstanceSnapshotsPost{Name: "s0"})); err == nil || err.Error() != "no space left on device" {
 		t.Errorf("a copy of 8 MiB on a disk with 6 MiB free: %v", err)
 	}

@@ -57,7 +57,7 @@ func (s *Server) eventsGet(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // Upgrade has answered.
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	gone := make(chan struct{})
 	go func() {
 		defer close(gone)
@@ -75,7 +75,7 @@ func (s *Server) eventsGet(w http.ResponseWriter, r *http.Request) {
 			}
 		case <-gone:
 			return
-		case <-s.ctx.Done():
+		case <-s.ended:
 			return
 		}
 	}

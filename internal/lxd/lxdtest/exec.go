@@ -47,7 +47,9 @@ func (s *Server) execPost(r *http.Request) answer {
 	}
 	if !e.WaitForWS {
 		return s.start(i.Project, "Executing command", i.resources(), func(op *operation) error {
-			_, err := s.runCommand(s.ctx, op, e)
+			ctx, cancel := s.context()
+			defer cancel()
+			_, err := s.runCommand(ctx, op, e)
 			return err
 		})
 	}
@@ -63,6 +65,19 @@ func (s *Server) execPost(r *http.Request) answer {
 	op.Metadata = map[string]any{"command": e.Command, "environment": e.Environment, "fds": fds, "interactive": false}
 	s.run(op, func(op *operation) error { return s.runAttached(op, e) })
 	return answer{op: op}
+}
+
+// context returns one that ends with the server.
+func (s *Server) context() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		select {
+		case <-s.ended:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
 }
 
 // runCommand lets the test decide how a command ends. The caller holds the lock, which is given up meanwhile.
@@ -92,14 +107,14 @@ func (s *Server) runAttached(op *operation, e Exec) error {
 	case <-c.attached:
 	case <-timer.C:
 		timedOut = true
-	case <-s.ctx.Done():
+	case <-s.ended:
 		timedOut = true
 	}
 	s.mu.Lock()
 	if timedOut {
 		return internalf("Timed out waiting for websockets to connect")
 	}
-	ctx, cancel := context.WithCancel(s.ctx)
+	ctx, cancel := s.context()
 	defer cancel()
 	go c.follow(cancel)
 	result, err := s.runCommand(ctx, op, e)

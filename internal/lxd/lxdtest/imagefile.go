@@ -91,25 +91,27 @@ func (u upload) parse() (*image, error) {
 			return nil, err
 		}
 	}
-	root := u.metadata
-	if u.split {
-		root = u.rootfs
-		if files, known, err = unpack(root); err != nil {
-			return nil, err
-		}
+	if !u.split {
+		i.fill(files, "/rootfs/", int64(len(u.metadata)))
+		return i, nil
+	}
+	if files, _, err = unpack(u.rootfs); err != nil {
+		return nil, err
+	}
+	i.fill(files, "/", int64(len(u.rootfs)))
+	return i, nil
+}
+
+// fill puts the files below prefix into the root directory. An archive that cannot be looked into still takes its space.
+func (i *image) fill(files tree, prefix string, size int64) {
+	if files == nil {
+		i.root["/rootfs"] = &blob{kind: "file", size: size}
 	}
 	for name, b := range files {
-		if inRoot, ok := strings.CutPrefix(name, "/rootfs/"); ok && !u.split {
+		if inRoot, ok := strings.CutPrefix(name, prefix); ok {
 			i.root["/"+inRoot] = b
-		} else if u.split {
-			i.root[name] = b
 		}
 	}
-	if !known {
-		// What cannot be looked into still takes its space.
-		i.root["/rootfs"] = &blob{kind: "file", size: int64(len(root))}
-	}
-	return i, nil
 }
 
 // describe takes over what the image says of itself. What was given with the upload comes first.
@@ -171,7 +173,7 @@ func unpack(data []byte) (files tree, known bool, err error) {
 		if err != nil {
 			return nil, false, err
 		}
-		files[path.Join("/", h.Name)] = blobOf(h, content)
+		files[path.Join("/", h.Name)] = blobOf(h, content) //nolint:gosec // Nothing is written to a disk.
 	}
 }
 

@@ -3,10 +3,10 @@
 package lxdtest
 
 import (
-	"fmt"
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -141,7 +141,7 @@ func (s *Server) imagesPost(r *http.Request) answer {
 		if err != nil {
 			return err
 		}
-		op.Metadata = map[string]any{"fingerprint": i.Fingerprint, "size": fmt.Sprint(i.Size)}
+		op.Metadata = map[string]any{"fingerprint": i.Fingerprint, "size": strconv.FormatInt(i.Size, 10)}
 		if _, known := p.images[i.Fingerprint]; known {
 			return internalf("Image with same fingerprint already exists")
 		}

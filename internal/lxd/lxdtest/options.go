@@ -37,7 +37,7 @@ type Option func(*settings)
 
 // Disk is the host's disk, in bytes: what dir pools and the files of loop pools lie on.
 type Disk struct {
-	Total, Used uint64
+	Total, Used int64
 }
 
 // Work is something that takes a real daemon time.

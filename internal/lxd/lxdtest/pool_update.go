@@ -13,7 +13,7 @@ import (
 )
 
 func (s *Server) poolPut(r *http.Request) answer {
-	return s.updatePool(r, func(_ *pool, req *api.StoragePoolPut) {})
+	return s.updatePool(r, func(*pool, *api.StoragePoolPut) {})
 }
 
 func (s *Server) poolPatch(r *http.Request) answer {
@@ -77,7 +77,7 @@ func (s *Server) poolResourcesGet(r *http.Request) answer {
 		return failedf(http.StatusInternalServerError, "%s", err.Error()) // As in LXD: not a 404.
 	}
 	used, total := s.space(p)
-	return value(api.ResourcesStoragePool{Space: api.ResourcesStoragePoolSpace{Used: used, Total: total}})
+	return value(api.ResourcesStoragePool{Space: api.ResourcesStoragePoolSpace{Used: unsigned(used), Total: unsigned(total)}})
 }
 
 const (
@@ -90,25 +90,29 @@ const (
 )
 
 // space returns the bytes that the daemon says a pool uses and has.
-func (s *Server) space(p *pool) (used, total uint64) {
+func (s *Server) space(p *pool) (used, total int64) {
 	switch {
 	case p.Driver == "dir":
 		used = s.settings.disk.Used
 		for _, other := range s.pools {
 			if other.Driver == "dir" {
-				used += uint64(s.blobBytes(other))
+				used += s.blobBytes(other)
 			}
 		}
 		return used, s.settings.disk.Total
 	case p.thick():
-		return s.thickBytes(p), uint64(p.size)
+		return s.thickBytes(p), p.size
 	}
-	used, total = metadataBytes+uint64(s.blobBytes(p)), uint64(p.size)
+	used, total = metadataBytes+s.blobBytes(p), p.size
 	if p.thin() {
-		used = used * thinSteps / total * total / thinSteps
+		step := total / thinSteps
+		used -= used % step
 	}
 	return used, total
 }
+
+// unsigned is how the API has a number of bytes.
+func unsigned(n int64) uint64 { return uint64(max(n, 0)) }
 
 // blobBytes is the sum of what lies on a pool, with shared data counted once.
 func (s *Server) blobBytes(p *pool) (sum int64) {
@@ -140,7 +144,7 @@ func (s *Server) blobBytes(p *pool) (sum int64) {
 }
 
 // thickBytes is what the volumes of an LVM pool without thin pool were given, snapshots included.
-func (s *Server) thickBytes(p *pool) uint64 {
+func (s *Server) thickBytes(p *pool) int64 {
 	sum := int64(len(p.images)) * thickDefault
 	for _, i := range s.allInstances() {
 		if i.volume.pool != p {
@@ -152,5 +156,5 @@ func (s *Server) thickBytes(p *pool) uint64 {
 		}
 		sum += size * int64(1+len(i.volume.points))
 	}
-	return uint64(sum)
+	return sum
 }

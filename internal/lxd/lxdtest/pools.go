@@ -135,7 +135,7 @@ func (p *pool) layOut(disk Disk) error {
 		setDefault(p.Config, "size", units.GetByteSizeStringIEC(sizeDefault(disk), 0))
 		p.Config["source"] = "/var/lib/lxd/disks/" + p.Name + ".img"
 	case p.Config["size"] == "":
-		p.size = int64(disk.Total)
+		p.size = disk.Total
 		return nil
 	}
 	size, err := units.ParseByteSizeString(p.Config["size"])

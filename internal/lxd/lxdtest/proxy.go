@@ -25,7 +25,7 @@ import (
 type Proxy struct {
 	socket  string
 	forward *httputil.ReverseProxy
-	ctx     context.Context // ends with the proxy
+	ended   chan struct{} // closed when the proxy ends
 
 	mu       sync.Mutex
 	rules    []*Rule
@@ -61,15 +61,14 @@ type Rule struct {
 // NewProxy starts a proxy for the daemon at socket, which is stopped when the test ends.
 func NewProxy(t testing.TB, socket string) *Proxy {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "lxdtest-*") // Short enough for a socket.
+	dir, err := os.MkdirTemp("", "lxdtest-*") //nolint:usetesting // t.TempDir can be too long for a socket.
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", socket)
 	}}
-	p := &Proxy{socket: filepath.Join(dir, "unix.socket"), ctx: ctx, forward: &httputil.ReverseProxy{
+	p := &Proxy{socket: filepath.Join(dir, "unix.socket"), ended: make(chan struct{}), forward: &httputil.ReverseProxy{
 		Transport:     transport,
 		FlushInterval: -1,
 		Rewrite: func(r *httputil.ProxyRequest) {
@@ -82,7 +81,7 @@ func NewProxy(t testing.TB, socket string) *Proxy {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		cancel()
+		close(p.ended)
 		stop()
 		transport.CloseIdleConnections()
 		if err := os.RemoveAll(dir); err != nil {
@@ -184,7 +183,7 @@ func (p *Proxy) wait(ctx context.Context, d time.Duration) bool {
 	case <-timer.C:
 		return true
 	case <-ctx.Done():
-	case <-p.ctx.Done():
+	case <-p.ended:
 	}
 	return false
 }

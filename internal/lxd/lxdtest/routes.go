@@ -3,6 +3,7 @@
 package lxdtest
 
 import (
+	"maps"
 	"net/http"
 )
 
@@ -34,8 +35,17 @@ func (s *Server) handler() http.Handler {
 	})
 }
 
-func (s *Server) locked() map[string]func(*http.Request) answer {
-	return map[string]func(*http.Request) answer{
+type routes map[string]func(*http.Request) answer
+
+func (s *Server) locked() routes {
+	all := s.daemonRoutes()
+	maps.Copy(all, s.storageRoutes())
+	maps.Copy(all, s.instanceRoutes())
+	return all
+}
+
+func (s *Server) daemonRoutes() routes {
+	return routes{
 		"GET /{$}":             func(*http.Request) answer { return value([]string{"/1.0"}) },
 		"GET /1.0":             s.serverGet,
 		"GET /1.0/warnings":    s.warningsGet,
@@ -58,7 +68,11 @@ func (s *Server) locked() map[string]func(*http.Request) answer {
 		"GET /1.0/profiles/{name}":    s.profileGet,
 		"PUT /1.0/profiles/{name}":    s.profilePut,
 		"DELETE /1.0/profiles/{name}": s.profileDelete,
+	}
+}
 
+func (s *Server) storageRoutes() routes {
+	return routes{
 		"GET /1.0/storage-pools":                                      s.poolsGet,
 		"POST /1.0/storage-pools":                                     s.poolsPost,
 		"GET /1.0/storage-pools/{name}":                               s.poolGet,
@@ -86,7 +100,11 @@ func (s *Server) locked() map[string]func(*http.Request) answer {
 		"POST /1.0/images/aliases":          s.aliasesPost,
 		"GET /1.0/images/aliases/{name}":    s.aliasGet,
 		"DELETE /1.0/images/aliases/{name}": s.aliasDelete,
+	}
+}
 
+func (s *Server) instanceRoutes() routes {
+	return routes{
 		"GET /1.0/instances":              s.instancesGet,
 		"POST /1.0/instances":             s.instancesPost,
 		"GET /1.0/instances/{name}":       s.instanceGet,

@@ -33,8 +33,8 @@ type Request struct {
 // Server is an LXD daemon in memory. It is safe for concurrent use.
 type Server struct {
 	socket string
-	ctx    context.Context // ends with the server
-	tasks  sync.WaitGroup  // what runs in the background
+	ended  chan struct{}  // closed when the server ends
+	tasks  sync.WaitGroup // what runs in the background
 
 	mu         sync.Mutex // guards everything below
 	settings   settings
@@ -49,15 +49,13 @@ type Server struct {
 // New starts a daemon, which is stopped when the test ends.
 func New(t testing.TB, options ...Option) *Server {
 	t.Helper()
-	// Not t.TempDir, whose length can exceed what the kernel takes for a socket.
-	dir, err := os.MkdirTemp("", "lxdtest-*")
+	dir, err := os.MkdirTemp("", "lxdtest-*") //nolint:usetesting // t.TempDir can be too long for a socket.
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
 	s := &Server{
 		socket:     filepath.Join(dir, "unix.socket"),
-		ctx:        ctx,
+		ended:      make(chan struct{}),
 		settings:   defaults(),
 		projects:   map[string]*project{},
 		pools:      map[string]*pool{},
@@ -72,7 +70,7 @@ func New(t testing.TB, options ...Option) *Server {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		cancel()
+		close(s.ended)
 		stop()
 		s.tasks.Wait()
 		if err := os.RemoveAll(dir); err != nil {
@@ -84,7 +82,7 @@ func New(t testing.TB, options ...Option) *Server {
 
 // serve answers on a unix socket until stop is called.
 func serve(socket string, handler http.Handler) (stop func(), err error) {
-	l, err := net.Listen("unix", socket)
+	l, err := new(net.ListenConfig).Listen(context.Background(), "unix", socket)
 	if err != nil {
 		return nil, err
 	}
@@ -154,6 +152,6 @@ func (s *Server) spend(w Work) {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-s.ctx.Done():
+	case <-s.ended:
 	}
 }

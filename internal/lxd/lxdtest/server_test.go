@@ -114,7 +114,7 @@ func TestOneOperationHoldsAnInstance(t *testing.T) {
 	entered := make(chan struct{})
 	l := newLab(t, "btrfs", nil)
 	l.create("a")
-	l.snapshot("a", "s0")
+	l.snapshot("s0")
 	l.Set(lxdtest.WithLatency(func(w lxdtest.Work) time.Duration {
 		if w.Verb == "restore" {
 			close(entered)
@@ -129,7 +129,7 @@ func TestOneOperationHoldsAnInstance(t *testing.T) {
 		err  error
 		text string
 	}{
-		"restore":  {l.restore("a", "s0"), `Failed to create instance restore operation: Instance is busy running a "restore" operation`},
+		"restore":  {l.restore("s0"), `Failed to create instance restore operation: Instance is busy running a "restore" operation`},
 		"start":    {l.wait(l.c.UpdateInstanceState("a", api.InstanceStatePut{Action: "start"}, "")), `Failed to create instance start operation: Instance is busy running a "restore" operation`},
 		"snapshot": {l.wait(l.c.CreateInstanceSnapshot("a", api.InstanceSnapshotsPost{Name: "s1"})), `mkdir /var/lib/lxd/storage-pools/pool/containers/a: file exists`},
 	} {
@@ -154,12 +154,12 @@ func TestRefusedRestoreLeavesTheMachineStopped(t *testing.T) {
 			t.Parallel()
 			l := newLab(t, "zfs", nil, lxdtest.WithEnvironment(func(e *api.ServerEnvironment) { e.ServerVersion = version }))
 			l.create("a")
-			l.snapshot("a", "s0")
-			l.snapshot("a", "s1")
+			l.snapshot("s0")
+			l.snapshot("s1")
 			_, _, err := l.c.RawQuery(http.MethodPatch, "/1.0/instances/a", object{"config": object{"user.x": "now"}}, "")
 			l.must(err)
 			l.must(l.wait(l.c.UpdateInstanceState("a", api.InstanceStatePut{Action: "start"}, "")))
-			if err := l.restore("a", "s0"); err == nil {
+			if err := l.restore("s0"); err == nil {
 				t.Fatal("zfs went past a newer snapshot")
 			}
 			i, _, err := l.c.GetInstance("a")
@@ -183,7 +183,7 @@ func TestSnapshotExpiry(t *testing.T) {
 	past, never := time.Now().Add(-time.Hour), time.Time{}
 	l.must(l.wait(l.c.CreateInstanceSnapshot("a", api.InstanceSnapshotsPost{Name: "past", ExpiresAt: &past})))
 	l.must(l.wait(l.c.CreateInstanceSnapshot("a", api.InstanceSnapshotsPost{Name: "never", ExpiresAt: &never})))
-	l.snapshot("a", "default")
+	l.snapshot("default")
 	snapshots, err := l.c.GetInstanceSnapshots("a")
 	l.must(err)
 	got := map[string]bool{}
