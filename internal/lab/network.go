@@ -72,6 +72,9 @@ func (l *Lab) CreateNetwork(ctx context.Context, spec NetworkSpec) (*Network, er
 	post := api.NetworksPost{Name: spec.Name, Type: "bridge", NetworkPut: api.NetworkPut{Description: spec.Description, Config: spec.config()}}
 	post.Config[keyID] = id
 	if err := l.daemon.CreateNetwork(ctx, post); err != nil {
+		if spec.IPv4Address == "" && strings.Contains(err.Error(), "unused IPv4 subnet") {
+			err = argumentErrorf("ipv4_address", "the daemon found no free subnet by itself, so the address must be given: %w", err)
+		}
 		return l.networkMadeAnyway(ctx, spec, id), err
 	}
 	network, err := l.Network(ctx, spec.Name, spec.Config)
