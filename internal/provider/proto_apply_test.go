@@ -11,20 +11,20 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// action is what a plan is going to do.
-type action string
+// planAction is what a plan is going to do.
+type planAction string
 
 const (
-	actionNone    action = "nothing"
-	actionCreate  action = "create"
-	actionUpdate  action = "update"
-	actionReplace action = "replace"
-	actionDelete  action = "delete"
+	actionNone    planAction = "nothing"
+	actionCreate  planAction = "create"
+	actionUpdate  planAction = "update"
+	actionReplace planAction = "replace"
+	actionDelete  planAction = "delete"
 )
 
 // planned is a plan for one resource.
 type planned struct {
-	action  action
+	action  planAction
 	value   tftypes.Value
 	private []byte
 }
@@ -116,7 +116,7 @@ func replaces(t *testing.T, paths []*tftypes.AttributePath, prior, now tftypes.V
 
 // apply plans a configuration and does what was planned; nil destroys. It fails the test where Terraform would call the
 // outcome a bug in the provider.
-func (m *managed) apply(config args) (action, diagnostics) {
+func (m *managed) apply(config args) (planAction, diagnostics) {
 	m.t.Helper()
 	p, d := m.plan(config)
 	if d.failed() || p.action == actionNone {
@@ -172,7 +172,7 @@ func (m *managed) applyPlanned(p planned, config args) diagnostics {
 }
 
 // mustApply applies a configuration, which must go well, do what is wanted, and leave nothing to do.
-func (m *managed) mustApply(want action, config args) {
+func (m *managed) mustApply(want planAction, config args) {
 	m.t.Helper()
 	done, d := m.apply(config)
 	noErrors(m.t, d)
@@ -184,7 +184,7 @@ func (m *managed) mustApply(want action, config args) {
 }
 
 // mustPlan plans a configuration, which must go well and come to what is wanted.
-func (m *managed) mustPlan(want action, config args) planned {
+func (m *managed) mustPlan(want planAction, config args) planned {
 	m.t.Helper()
 	p, d := m.plan(config)
 	noErrors(m.t, d)
