@@ -47,15 +47,16 @@ func projectAttribute() schema.StringAttribute {
 
 // timeoutsAttribute bounds the work on an object.
 func timeoutsAttribute(ctx context.Context) schema.Attribute {
-	bound := func(verb string) string {
-		return fmt.Sprintf("How long to %s may take, such as `90s` or `15m`. Every wait inside obeys it. Default: `%s`.", verb, shortDuration(defaultTimeout))
-	}
 	return timeouts.Attributes(ctx, timeouts.Opts{
-		Create: true, CreateDescription: bound("create"),
-		Read: true, ReadDescription: bound("read"),
-		Update: true, UpdateDescription: bound("update"),
-		Delete: true, DeleteDescription: bound("delete"),
+		Create: true, CreateDescription: timeoutText("create"),
+		Read: true, ReadDescription: timeoutText("read"),
+		Update: true, UpdateDescription: timeoutText("update"),
+		Delete: true, DeleteDescription: timeoutText("delete"),
 	})
+}
+
+func timeoutText(verb string) string {
+	return fmt.Sprintf("How long to %s may take, such as `90s` or `15m`. Every wait inside obeys it. Default: `%s`.", verb, shortDuration(defaultTimeout))
 }
 
 func shortDuration(d time.Duration) string { return fmt.Sprintf("%.0fm", d.Minutes()) }

@@ -164,6 +164,15 @@ func machineLifeAttributes() map[string]schema.Attribute {
 	}
 }
 
+// readyTexts describe the parts of a ready condition.
+var readyTexts = map[string]string{
+	"command":    "A command that returns 0, as a list of its words; no shell is involved.",
+	"systemd":    "systemd has started what it was to start. Units that failed do not count against it.",
+	"cloud_init": "cloud-init is done. An error of cloud-init is an error at once.",
+	"address":    "`ipv4` or `ipv6`: it has a global address of that family.",
+	"tcp_port":   "A TCP port that accepts connections from where Terraform runs.",
+}
+
 // readyAttribute is a ready condition.
 func readyAttribute(description string) schema.SingleNestedAttribute {
 	return schema.SingleNestedAttribute{
@@ -171,14 +180,14 @@ func readyAttribute(description string) schema.SingleNestedAttribute {
 		Optional:            true,
 		Attributes: map[string]schema.Attribute{
 			"command": schema.ListAttribute{
-				MarkdownDescription: "A command that returns 0, as a list of its words; no shell is involved.",
+				MarkdownDescription: readyTexts["command"],
 				ElementType:         types.StringType, Optional: true, Validators: []validator.List{listvalidator.SizeAtLeast(1)},
 			},
-			"systemd":    schema.BoolAttribute{MarkdownDescription: "systemd has started what it was to start. Units that failed do not count against it.", Optional: true},
-			"cloud_init": schema.BoolAttribute{MarkdownDescription: "cloud-init is done. An error of cloud-init is an error at once.", Optional: true},
-			"address": schema.StringAttribute{MarkdownDescription: "`ipv4` or `ipv6`: it has a global address of that family.", Optional: true,
+			"systemd":    schema.BoolAttribute{MarkdownDescription: readyTexts["systemd"], Optional: true},
+			"cloud_init": schema.BoolAttribute{MarkdownDescription: readyTexts["cloud_init"], Optional: true},
+			"address": schema.StringAttribute{MarkdownDescription: readyTexts["address"], Optional: true,
 				Validators: []validator.String{stringvalidator.OneOf("ipv4", "ipv6")}},
-			"tcp_port": schema.Int64Attribute{MarkdownDescription: "A TCP port that accepts connections from where Terraform runs.", Optional: true,
+			"tcp_port": schema.Int64Attribute{MarkdownDescription: readyTexts["tcp_port"], Optional: true,
 				Validators: []validator.Int64{int64validator.Between(1, 65535)}},
 		},
 		Validators: []validator.Object{atLeastOneOf("command", "systemd", "cloud_init", "address", "tcp_port")},

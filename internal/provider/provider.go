@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/action"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
@@ -20,7 +21,7 @@ import (
 	"github.com/cowlab/terraform-provider-lab/internal/lxd"
 )
 
-var _ provider.Provider = (*labProvider)(nil)
+var _ provider.ProviderWithActions = (*labProvider)(nil)
 
 type labProvider struct{ version string }
 
@@ -94,7 +95,7 @@ func (p *labProvider) Configure(ctx context.Context, req provider.ConfigureReque
 	}
 	s := &session{version: p.version, unknown: model.anyUnknown(), config: model.config(os.Getenv)}
 	s.config.UserAgent = "terraform-provider-lab/" + p.version
-	resp.ResourceData, resp.DataSourceData = s, s
+	resp.ResourceData, resp.DataSourceData, resp.ActionData = s, s, s
 }
 
 func (m *providerModel) values() []types.String {
@@ -138,6 +139,11 @@ func (p *labProvider) Resources(context.Context) []func() resource.Resource {
 		newSnapshotResource,
 		newResetResource,
 	}
+}
+
+// Actions gives what Terraform 1.14 can invoke; older ones, and OpenTofu, never ask.
+func (p *labProvider) Actions(context.Context) []func() action.Action {
+	return []func() action.Action{newResetAction}
 }
 
 func (p *labProvider) DataSources(context.Context) []func() datasource.DataSource {

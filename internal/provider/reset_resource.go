@@ -23,6 +23,7 @@ var (
 const (
 	thingReset = "scenario"
 	verbReset  = "reset"
+	verbInvoke = "invoke"
 )
 
 type resetResource struct{ object }

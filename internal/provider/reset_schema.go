@@ -16,6 +16,13 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
+// What the reset's arguments are, as a resource and as an action.
+const (
+	resetSnapshotsText   = "What to go back to: the `id`s of `lab_snapshot`s, one for each machine, by any keys."
+	resetParallelismText = "How many machines are put back at once. Default: all of them."
+	resetReadyText       = "When the machines count as usable again, in the place of each machine's own `ready`."
+)
+
 func (r *resetResource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	machine := map[string]schema.Attribute{}
 	for name, description := range resetMachineTimings {
@@ -29,7 +36,7 @@ func (r *resetResource) Schema(ctx context.Context, _ resource.SchemaRequest, re
 		Attributes: map[string]schema.Attribute{
 			"id": idAttribute("An id of this reset's own."),
 			"snapshots": schema.MapAttribute{
-				MarkdownDescription: "What to go back to: the `id`s of `lab_snapshot`s, one for each machine, by any keys.",
+				MarkdownDescription: resetSnapshotsText,
 				ElementType:         types.StringType, Required: true, Validators: []validator.Map{mapvalidator.SizeAtLeast(1)},
 			},
 			"triggers": schema.MapAttribute{
@@ -41,10 +48,10 @@ func (r *resetResource) Schema(ctx context.Context, _ resource.SchemaRequest, re
 				Optional:            true, Computed: true, Default: booldefault.StaticBool(false),
 			},
 			"parallelism": schema.Int64Attribute{
-				MarkdownDescription: "How many machines are put back at once. Default: all of them.",
+				MarkdownDescription: resetParallelismText,
 				Optional:            true, Validators: []validator.Int64{int64validator.AtLeast(1)},
 			},
-			"ready":   readyAttribute("When the machines count as usable again, in the place of each machine's own `ready`."),
+			"ready":   readyAttribute(resetReadyText),
 			"timings": timingsAttribute(resetTimings),
 			"machines": schema.MapNestedAttribute{
 				MarkdownDescription: "How long each machine took at the last reset, by the keys of `snapshots`.",

@@ -50,12 +50,16 @@ type object struct{ session *session }
 
 // Configure takes over the session. It is called once without one, before the provider is configured.
 func (o *object) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
-	if req.ProviderData == nil {
+	o.take(req.ProviderData, &resp.Diagnostics)
+}
+
+func (o *object) take(data any, diags *diag.Diagnostics) {
+	if data == nil {
 		return
 	}
-	s, ok := req.ProviderData.(*session)
+	s, ok := data.(*session)
 	if !ok {
-		resp.Diagnostics.AddError("Unexpected provider data", fmt.Sprintf("This is a bug in the provider: it got %T.", req.ProviderData))
+		diags.AddError("Unexpected provider data", fmt.Sprintf("This is a bug in the provider: it got %T.", data))
 		return
 	}
 	o.session = s
