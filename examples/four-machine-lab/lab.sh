@@ -7,7 +7,8 @@
 #   lab.sh reset    spoil all four machines, reset them, show both and how long it took
 #   lab.sh down     destroy it, and remove what `up` wrote here
 #
-# TERRAFORM is the program to use, and MIRROR a directory to install the provider from (terraform init -plugin-dir).
+# TERRAFORM is the program to use, MIRROR a directory to install the provider from (terraform init -plugin-dir), and
+# IMAGE a directory with another image (debian-12.tar.xz and debian-12.squashfs).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
@@ -28,7 +29,7 @@ apply() { "$terraform" apply -input=false -auto-approve | sed '/^Outputs:/,$d'; 
 
 up() {
   local image
-  image=$(../images/debian.sh)
+  image=${IMAGE:-$(../images/debian.sh)}
   echo "image = \"$image\"" >image.auto.tfvars
   init
   apply
@@ -108,5 +109,5 @@ down() {
 
 case ${1:-} in
   up | reset | down) "$1" ;;
-  *) sed -n '4,10s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+  *) sed -n '4,11s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
 esac
