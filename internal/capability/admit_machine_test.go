@@ -32,7 +32,7 @@ func TestAdmitMachine(t *testing.T) {
 		f.Warnings = []api.Warning{{Type: "Instance type not operational", LastMessage: "vhost_vsock kernel module not loaded"}}
 	}
 	silent := func(f *Facts) { f.Environment.Driver = "" }
-	cluster := func(f *Facts) { f.Members = make([]api.ClusterMember, 3) }
+	cluster := func(f *Facts) { f.Members = make([]MemberFacts, 3) }
 	for name, test := range map[string]struct {
 		ask      MachineAsk
 		change   func(*Facts)

@@ -53,7 +53,7 @@ func (c *Checker) AdmitPool(ctx context.Context, ask PoolAsk) error {
 	if refusal := facts.refuseTraits(ask.String(), PoolFacts{Name: ask.Name, Driver: ask.driver(), Config: ask.Config}); refusal != nil {
 		return refusal
 	}
-	checks := []func(PoolAsk) *Refusal{facts.refuseDriver, facts.refuseSource, facts.refuseSize}
+	checks := []func(PoolAsk) *Refusal{facts.refuseMembers, facts.refuseDriver, facts.refuseSource, facts.refuseSize}
 	if ask.Update {
 		checks = []func(PoolAsk) *Refusal{func(ask PoolAsk) *Refusal { return facts.refuseResize(ask, c.daemon.HasExtension(resizeExtension)) }}
 	}

@@ -99,7 +99,7 @@ func (c *Checker) Assess(ctx context.Context, request Request) (*Report, error) 
 	}
 	report := &Report{Server: c.serverReport(facts), Pools: []PoolReport{}, Members: []MemberReport{}}
 	for _, member := range facts.Members {
-		report.Members = append(report.Members, MemberReport{Name: member.ServerName, Address: member.URL, Status: member.Status})
+		report.Members = append(report.Members, MemberReport{Name: member.Name, Address: member.Address, Status: member.Status})
 	}
 	report.Findings = facts.hostFindings(c.daemon.Address())
 	for _, pool := range facts.sortedPools() {

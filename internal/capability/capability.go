@@ -29,6 +29,8 @@ const (
 	Checkpoints Capability = "checkpoint"
 	// Headroom is that the disk below a pool can hold what the pool promises, and the host what is asked of it.
 	Headroom Capability = "headroom"
+	// Cluster is that the members of a cluster answer, and are alike.
+	Cluster Capability = "cluster"
 	// Source is a place for a pool that holds nothing of anybody's.
 	Source Capability = "pool_source"
 	// Resize is growing a pool.
@@ -48,6 +50,7 @@ var titles = map[Capability]string{
 	PastBranches:    "restoring past branches",
 	Checkpoints:     "checkpoints",
 	Headroom:        "headroom",
+	Cluster:         "cluster",
 	Source:          "pool source",
 	Resize:          "resizing a pool",
 }

@@ -30,7 +30,7 @@ type Facts struct {
 	// Resources are the host's processors and memory; nil where the daemon does not tell.
 	Resources *api.Resources
 	// Members are the members of the cluster; empty for a daemon that stands alone.
-	Members []api.ClusterMember
+	Members []MemberFacts
 	// Untold lists what this client could not learn, and the daemon's words for why.
 	Untold []string
 
@@ -55,11 +55,12 @@ type PoolFacts struct {
 	Planned bool
 }
 
-// readFacts asks the daemon: five requests at most, and one for each pool.
+// readFacts asks the daemon: five requests at most, and one for each pool and each member.
 func readFacts(ctx context.Context, d *lxd.Daemon) (*Facts, error) {
 	facts := &Facts{present: map[string]PoolFacts{}}
 	var untold [3]error
 	var pools []api.StoragePool
+	var members []api.ClusterMember
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(parallelReads)
 	group.Go(func() error {
@@ -76,7 +77,7 @@ func readFacts(ctx context.Context, d *lxd.Daemon) (*Facts, error) {
 	// The rest needs rights that a restricted client may lack; what it cannot learn is unproven, and no error.
 	group.Go(func() error { facts.Warnings, untold[0] = d.Warnings(groupCtx); return nil })
 	group.Go(func() error { facts.Resources, untold[1] = d.Resources(groupCtx); return nil })
-	group.Go(func() error { facts.Members, untold[2] = d.Members(groupCtx); return nil })
+	group.Go(func() error { members, untold[2] = d.Members(groupCtx); return nil })
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
@@ -86,6 +87,7 @@ func readFacts(ctx context.Context, d *lxd.Daemon) (*Facts, error) {
 		}
 	}
 	facts.Warnings = slices.DeleteFunc(facts.Warnings, func(w api.Warning) bool { return w.Status == "resolved" })
+	facts.Members = readMembers(ctx, d, members)
 	facts.host = lookAtHost(d.Address(), facts.Environment)
 	if err := facts.readPools(ctx, d, pools); err != nil {
 		return nil, err
@@ -118,14 +120,7 @@ func (f *Facts) readPools(ctx context.Context, d *lxd.Daemon, pools []api.Storag
 }
 
 // drivers lists the storage drivers that the daemon offers, in order.
-func (f *Facts) drivers() []string {
-	names := make([]string, 0, len(f.Environment.StorageSupportedDrivers))
-	for _, driver := range f.Environment.StorageSupportedDrivers {
-		names = append(names, driver.Name)
-	}
-	slices.Sort(names)
-	return names
-}
+func (f *Facts) drivers() []string { return driversOf(&f.Environment) }
 
 // instanceTypes lists the types of machines that the daemon can run ("container", "virtual-machine").
 func (f *Facts) instanceTypes() []api.InstanceType {

@@ -24,7 +24,7 @@ const leastFreeBytes = 1 << 30
 
 // hostFindings are the verdicts on the host as a whole.
 func (f *Facts) hostFindings(address string) []Finding {
-	return []Finding{
+	return append([]Finding{
 		{
 			Capability: Daemon, Verdict: Proven, Judged: byDoing,
 			Evidence: append([]string{fmt.Sprintf("%s %s answers at %s and trusts this client", f.product(), f.Environment.ServerVersion, address)}, f.Untold...),
@@ -34,7 +34,7 @@ func (f *Facts) hostFindings(address string) []Finding {
 		f.checkpointFinding(),
 		f.driverFinding(),
 		f.hostHeadroom(),
-	}
+	}, f.clusterFinding()...)
 }
 
 // typeFinding judges a type of machines. The daemon says that it can run one without having run it.
@@ -72,7 +72,7 @@ func (f *Facts) checkpointFinding() Finding {
 // driverFinding judges whether a pool that copies on write can be made.
 func (f *Facts) driverFinding() Finding {
 	finding := Finding{Capability: Pools, Verdict: Reported, Judged: byDaemon, Evidence: []string{f.offers()}}
-	refusal := f.refuseDriver(PoolAsk{Name: "lab"})
+	refusal := f.refusePoolOf(DefaultDriver)
 	if refusal == nil {
 		if !slices.Contains(f.drivers(), DefaultDriver) {
 			finding.Judged = byLook
@@ -81,7 +81,7 @@ func (f *Facts) driverFinding() Finding {
 		return finding
 	}
 	for _, driver := range copyOnWrite {
-		if f.refuseDriver(PoolAsk{Name: "lab", Driver: driver}) == nil {
+		if f.refusePoolOf(driver) == nil {
 			finding.Evidence = append(finding.Evidence, "usable: "+driver)
 			return finding
 		}
@@ -89,6 +89,15 @@ func (f *Facts) driverFinding() Finding {
 	finding.Verdict, finding.Evidence = Absent, refusal.Evidence
 	finding.Reason, finding.Remedy = refusal.Found, refusal.Remedy
 	return finding
+}
+
+// refusePoolOf refuses a pool of a driver that cannot be made here.
+func (f *Facts) refusePoolOf(driver string) *Refusal {
+	ask := PoolAsk{Name: "lab", Driver: driver}
+	if refusal := f.refuseMembers(ask); refusal != nil {
+		return refusal
+	}
+	return f.refuseDriver(ask)
 }
 
 // hostHeadroom judges whether there is room for a pool at all.

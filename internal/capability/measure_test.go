@@ -5,6 +5,8 @@ package capability
 import (
 	"testing"
 	"time"
+
+	"github.com/canonical/lxd/shared/api"
 )
 
 const testBytes = 64 << 20
@@ -63,7 +65,7 @@ func TestJudge(t *testing.T) {
 			if test.change != nil {
 				test.change(m)
 			}
-			proof := prove(&Facts{}, PoolFacts{}, m)
+			proof := prove(site{environment: &api.ServerEnvironment{}}, PoolFacts{}, m)
 			if proof.Snapshot.Verdict != test.copies || proof.Branch.Verdict != test.copies {
 				t.Errorf("snapshot is %s and branch %s, want %s", proof.Snapshot.Verdict, proof.Branch.Verdict, test.copies)
 			}
@@ -80,7 +82,7 @@ func TestJudgeEachByItself(t *testing.T) {
 	copied := series{empty: samples(0, 40, 40, 40), full: samples(1, 240, 240, 240)}
 	m := measured()
 	m.snapshots, m.branches, m.restores = shared, copied, shared // as ZFS with clone_copy=false
-	proof := prove(&Facts{}, PoolFacts{}, m)
+	proof := prove(site{environment: &api.ServerEnvironment{}}, PoolFacts{}, m)
 	if proof.Snapshot.Verdict != Proven || proof.Branch.Verdict != Degraded || proof.Restore.Verdict != Proven {
 		t.Errorf("got %s, %s, %s", proof.Snapshot.Verdict, proof.Branch.Verdict, proof.Restore.Verdict)
 	}

@@ -215,11 +215,12 @@ func (f *Facts) refuseSpace(pool PoolFacts, space api.ResourcesStoragePoolSpace,
 }
 
 // newProbe prepares a measurement in a pool.
-func newProbe(d *lxd.Daemon, m mark, architecture string, pool PoolFacts, bytes int64) *probe {
+func newProbe(d *lxd.Daemon, at site, pool PoolFacts, bytes int64) *probe {
 	return &probe{
-		bench:    bench{daemon: d, mark: m, architecture: architecture},
+		bench:    bench{daemon: d, mark: newMark(pool.Name), architecture: at.environment.Architectures[0]},
 		pool:     pool,
 		bytes:    bytes,
 		rollback: traitsOf(pool.Driver, pool.Config).pastSnapshots.verdict == Absent,
+		host:     at.host,
 	}
 }

@@ -5,6 +5,7 @@ package capability_test
 import (
 	"context"
 	"errors"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -22,10 +23,9 @@ func disk(w lxdtest.Work) time.Duration {
 }
 
 // memory starts a daemon in memory with one pool, and gives a checker of it.
-func memory(t *testing.T, driver string, config map[string]string, options ...lxdtest.Option) (*lxdtest.Server, *capability.Checker) {
+func memory(t *testing.T, driver string, config map[string]string) (*lxdtest.Server, *capability.Checker) {
 	t.Helper()
-	options = append([]lxdtest.Option{lxdtest.WithDrivers("dir", "btrfs", "zfs", "lvm", "ceph"), lxdtest.WithLatency(disk)}, options...)
-	server := lxdtest.New(t, options...)
+	server := lxdtest.New(t, lxdtest.WithDrivers("dir", "btrfs", "zfs", "lvm", "ceph"), lxdtest.WithLatency(disk))
 	post := api.StoragePoolsPost{Name: "lab", Driver: driver, StoragePoolPut: api.StoragePoolPut{Config: config}}
 	if err := server.Client(t).CreateStoragePool(post); err != nil {
 		t.Fatal(err)
@@ -106,7 +106,7 @@ func TestFactsAreFewRequests(t *testing.T) {
 		t.Errorf("facts of 4 pools took %d requests, want at most %d: %v", len(requests), limit, requests)
 	}
 	for _, request := range requests {
-		if request.Method != "GET" {
+		if request.Method != http.MethodGet {
 			t.Errorf("reading facts sent %s %s", request.Method, request.Path)
 		}
 	}

@@ -3,6 +3,7 @@
 package capability
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -11,15 +12,20 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/canonical/lxd/shared/api"
 )
 
-// proofKey is the pool's configuration key that a proof is recorded in.
+// proofKey is the pool's configuration key that a proof is recorded in. On a cluster each member has its own, with a dot
+// and the member's name after it.
 const proofKey = "user.lab.proof"
 
 // Proof is what a probe of a pool measured, and on what.
 type Proof struct {
 	// Date is when it was measured.
 	Date time.Time `json:"date"`
+	// Member is the cluster's member that it was measured on; empty for a daemon that stands alone.
+	Member string `json:"member,omitempty"`
 	// Daemon is the fingerprint of the daemon's certificate, and Version the daemon's version.
 	Daemon  string `json:"daemon"`
 	Version string `json:"version"`
@@ -62,24 +68,58 @@ func (p *Proof) Evidence() []string {
 
 // holds says whether the proof is one of this pool as it is now. The daemon, the kernel, the driver and the pool's
 // configuration must be what they were.
-func (p *Proof) holds(facts *Facts, pool PoolFacts) bool {
-	environment := facts.Environment
+func (p *Proof) holds(environment *api.ServerEnvironment, pool PoolFacts) bool {
 	return p.Daemon == environment.CertificateFingerprint && p.Version == environment.ServerVersion && p.Kernel == environment.KernelVersion &&
 		p.Driver == pool.Driver && p.ConfigHash == configHash(pool.Config)
 }
 
-// RecordedProof reads the proof that is recorded in a pool's configuration. It gives nil when there is none, or one
-// that cannot be read. Whether it still holds is not looked at.
+// RecordedProof reads the proof that is recorded in a pool's configuration; on a cluster, that of the first member. It
+// gives nil when there is none, or one that cannot be read. Whether it still holds is not looked at.
 func RecordedProof(config map[string]string) *Proof {
-	text := config[proofKey]
-	if text == "" {
-		return nil
+	for _, key := range slices.Sorted(maps.Keys(config)) {
+		if key == proofKey || strings.HasPrefix(key, proofKey+".") {
+			return decodeProof(config[key])
+		}
 	}
+	return nil
+}
+
+func decodeProof(text string) *Proof {
 	proof := &Proof{}
 	if err := json.Unmarshal([]byte(text), proof); err != nil {
 		return nil
 	}
 	return proof
+}
+
+// key is where the site's proof is recorded.
+func (s site) key() string {
+	if s.member == "" {
+		return proofKey
+	}
+	return proofKey + "." + s.member
+}
+
+// proofOf gives the recorded proof of a pool at the site, if it is good and holds, or nil.
+func (s site) proofOf(pool PoolFacts) *Proof {
+	proof := decodeProof(pool.Config[s.key()])
+	if proof == nil || !proof.CopyOnWrite() || !proof.holds(s.environment, pool) {
+		return nil
+	}
+	return proof
+}
+
+// proofOf gives the recorded proof of a pool, if it is good and holds for all members that answer, or nil.
+func (f *Facts) proofOf(pool PoolFacts) *Proof {
+	var first *Proof
+	for _, at := range f.sites() {
+		proof := at.proofOf(pool)
+		if proof == nil {
+			return nil
+		}
+		first = cmp.Or(first, proof)
+	}
+	return first
 }
 
 // configHash stands for a pool's configuration, without the keys that mean nothing to the daemon: a proof must not
@@ -97,7 +137,7 @@ func configHash(config map[string]string) string {
 }
 
 // prove puts a measurement into a proof.
-func prove(facts *Facts, pool PoolFacts, m *measurement) *Proof {
+func prove(at site, pool PoolFacts, m *measurement) *Proof {
 	judged := []string{"space", "time"}
 	switch {
 	case !m.metered():
@@ -107,9 +147,10 @@ func prove(facts *Facts, pool PoolFacts, m *measurement) *Proof {
 	}
 	return &Proof{
 		Date:       time.Now().UTC().Truncate(time.Second),
-		Daemon:     facts.Environment.CertificateFingerprint,
-		Version:    facts.Environment.ServerVersion,
-		Kernel:     facts.Environment.KernelVersion,
+		Member:     at.member,
+		Daemon:     at.environment.CertificateFingerprint,
+		Version:    at.environment.ServerVersion,
+		Kernel:     at.environment.KernelVersion,
 		Driver:     pool.Driver,
 		ConfigHash: configHash(pool.Config),
 		SizeBytes:  m.bytes,

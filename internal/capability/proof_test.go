@@ -47,7 +47,7 @@ func goodProof() (*Proof, *Facts, PoolFacts) {
 	m := measured()
 	s := series{empty: samples(0, 40, 40, 40), full: samples(0, 41, 41, 41)}
 	m.snapshots, m.branches, m.restores = s, s, s
-	return prove(facts, pool, m), facts, pool
+	return prove(site{environment: &facts.Environment}, pool, m), facts, pool
 }
 
 func TestProofHolds(t *testing.T) {

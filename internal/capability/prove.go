@@ -3,6 +3,7 @@
 package capability
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,9 +15,9 @@ import (
 )
 
 // ProvePool probes a pool now: it makes a small container there, snapshots, branches and restores it, measures time
-// and space, and removes it again, also when it fails or is interrupted. The error is a [Refusal] when the pool is not
-// copy-on-write for each of the three, or when that could not be told; the proof with its figures is then returned
-// beside it.
+// and space, and removes it again, also when it fails or is interrupted. On a cluster it does so on each member that
+// answers. The error is a [Refusal] when the pool is not copy-on-write for each of the three, or when that could not be
+// told; the proof with its figures is then returned beside it.
 func (c *Checker) ProvePool(ctx context.Context, name string) (*Proof, error) {
 	facts, err := c.factsWithPool(ctx, name)
 	if err != nil {
@@ -27,7 +28,15 @@ func (c *Checker) ProvePool(ctx context.Context, name string) (*Proof, error) {
 		return nil, fmt.Errorf("wait for another probe of storage pool %q: %w", name, err)
 	}
 	defer unlock()
-	return c.probe(ctx, facts, name)
+	var first *Proof
+	for _, at := range facts.sites() {
+		proof, err := c.probe(ctx, facts, at, name)
+		if err != nil {
+			return proof, err
+		}
+		first = cmp.Or(first, proof)
+	}
+	return first, nil
 }
 
 // EnsureProof gives the proof that is recorded on a pool while it holds, else probes the pool and records the proof.
@@ -47,38 +56,50 @@ func (c *Checker) EnsureProof(ctx context.Context, name string) (proof *Proof, f
 	}
 	defer unlock()
 	// Somebody else may have proved it in the meantime.
-	if proof, err = c.recorded(ctx, facts, name); proof != nil || err != nil {
-		return proof, false, err
+	pool, err := c.rereadPool(ctx, name)
+	if err != nil {
+		return nil, false, err
 	}
-	if proof, err = c.probe(ctx, facts, name); err != nil {
-		return proof, true, err
+	var first *Proof
+	for _, at := range facts.sites() {
+		proof := at.proofOf(pool)
+		if proof == nil {
+			fresh = true
+			if proof, err = c.probe(ctx, facts, at, name); err != nil {
+				return proof, fresh, err
+			}
+			if err := c.record(ctx, at, name, proof); err != nil {
+				return proof, fresh, err
+			}
+		}
+		first = cmp.Or(first, proof)
 	}
-	return proof, true, c.record(ctx, name, proof)
+	return first, fresh, nil
 }
 
-// probe proves a pool whose lock is held.
-func (c *Checker) probe(ctx context.Context, facts *Facts, name string) (*Proof, error) {
+// probe proves a pool, whose lock is held, at one site.
+func (c *Checker) probe(ctx context.Context, facts *Facts, at site, name string) (*Proof, error) {
 	pool, ok := facts.present[name]
 	if !ok {
 		return nil, facts.refuseMissing(fmt.Sprintf("a proof of storage pool %q", name), name)
 	}
 	// What cannot be swept is no reason not to probe; the next run tries again.
 	_ = sweep(ctx, c.daemon, name)
-	measured, err := c.measurePool(ctx, facts, pool, probeSize(pool))
+	measured, err := c.measurePool(ctx, facts, at, pool, probeSize(pool))
 	if err != nil {
 		return nil, err
 	}
-	proof := prove(facts, pool, measured)
+	proof := prove(at, pool, measured)
 	// Doubt, and the word of a single witness, is met with more data.
 	if !proof.conclusive() || !measured.metered() {
-		measured, err = c.measurePool(ctx, facts, pool, repeatFactor*measured.bytes)
+		measured, err = c.measurePool(ctx, facts, at, pool, repeatFactor*measured.bytes)
 		if refusal, refused := errors.AsType[*Refusal](err); refused {
 			return proof, refuseProof(name, proof, refusal)
 		}
 		if err != nil {
 			return proof, err
 		}
-		proof = prove(facts, pool, measured)
+		proof = prove(at, pool, measured)
 	}
 	if !proof.CopyOnWrite() {
 		return proof, refuseProof(name, proof, nil)
@@ -96,19 +117,19 @@ func probeSize(pool PoolFacts) int64 {
 }
 
 // measurePool takes one measurement and cleans up after it.
-func (c *Checker) measurePool(ctx context.Context, facts *Facts, pool PoolFacts, bytes int64) (*measurement, error) {
-	resources, err := c.daemon.PoolResources(ctx, pool.Name)
+func (c *Checker) measurePool(ctx context.Context, facts *Facts, at site, pool PoolFacts, bytes int64) (*measurement, error) {
+	daemon := c.daemon.OnMember(at.member)
+	resources, err := daemon.PoolResources(ctx, pool.Name)
 	if err != nil {
 		return nil, err
 	}
 	if refusal := facts.refuseSpace(pool, resources.Space, bytes); refusal != nil {
 		return nil, refusal
 	}
-	if len(facts.Environment.Architectures) == 0 {
+	if len(at.environment.Architectures) == 0 {
 		return nil, errors.New("the daemon does not tell its architecture")
 	}
-	p := newProbe(c.daemon, newMark(pool.Name), facts.Environment.Architectures[0], pool, bytes)
-	p.host = facts.host
+	p := newProbe(daemon, at, pool, bytes)
 	measured, err := p.run(ctx)
 	if err != nil {
 		err = fmt.Errorf("probe storage pool %q: %w", pool.Name, err)
@@ -118,14 +139,18 @@ func (c *Checker) measurePool(ctx context.Context, facts *Facts, pool PoolFacts,
 
 // refuseProof turns a proof that does not do into a refusal. The cause says why a doubt could not be cleared.
 func refuseProof(name string, proof *Proof, cause *Refusal) *Refusal {
+	where := fmt.Sprintf("storage pool %q", name)
+	if proof.Member != "" {
+		where += fmt.Sprintf(" on member %q", proof.Member)
+	}
 	refusal := &Refusal{
 		Capability: Pools, Asked: fmt.Sprintf("storage pool %q that copies on write", name),
-		Found:    fmt.Sprintf("storage pool %q was probed, and what it does is a copy", name),
+		Found:    fmt.Sprintf("%s was probed, and what it does is a copy", where),
 		Evidence: proof.Evidence(),
 		Remedy:   "Use a pool that copies on write: lab_storage_pool makes one, with driver btrfs by default.",
 	}
 	if !proof.conclusive() {
-		refusal.Found = fmt.Sprintf("storage pool %q was probed, and the measurements contradict each other", name)
+		refusal.Found = where + " was probed, and the measurements contradict each other"
 		refusal.Remedy = fmt.Sprintf("Try again when the host is less busy: `terraform-provider-lab capability --prove --pool %s`.", name)
 	}
 	if cause != nil {
@@ -134,31 +159,21 @@ func refuseProof(name string, proof *Proof, cause *Refusal) *Refusal {
 	return refusal
 }
 
-// recorded reads a pool anew and gives the proof that is recorded on it and holds, or nil. A pool that is not there is
-// left to the probe to tell.
-func (c *Checker) recorded(ctx context.Context, facts *Facts, name string) (*Proof, error) {
+// rereadPool reads a pool anew, as others may have changed it. One that is not there is left to the probe to tell.
+func (c *Checker) rereadPool(ctx context.Context, name string) (PoolFacts, error) {
 	live, _, err := c.daemon.Pool(ctx, name)
 	if errors.Is(err, lxd.ErrNotFound) {
-		return nil, nil //nolint:nilnil // no pool has no proof
+		return PoolFacts{}, nil
 	}
 	if err != nil {
-		return nil, err
+		return PoolFacts{}, err
 	}
 	c.notePool(name, live.Config)
-	return facts.proofOf(PoolFacts{Name: name, Driver: live.Driver, Config: live.Config}), nil
-}
-
-// proofOf gives the recorded proof of a pool that holds, or nil.
-func (f *Facts) proofOf(pool PoolFacts) *Proof {
-	proof := RecordedProof(pool.Config)
-	if proof == nil || !proof.CopyOnWrite() || !proof.holds(f, pool) {
-		return nil
-	}
-	return proof
+	return PoolFacts{Name: name, Driver: live.Driver, Config: live.Config}, nil
 }
 
 // record writes a proof into the pool's configuration. A client that may not change pools keeps it for the process.
-func (c *Checker) record(ctx context.Context, name string, proof *Proof) error {
+func (c *Checker) record(ctx context.Context, at site, name string, proof *Proof) error {
 	text, err := json.Marshal(proof)
 	if err != nil {
 		return fmt.Errorf("record the proof of storage pool %q: %w", name, err)
@@ -166,7 +181,7 @@ func (c *Checker) record(ctx context.Context, name string, proof *Proof) error {
 	pool, _, err := c.daemon.Pool(ctx, name)
 	if err == nil {
 		// The daemon takes an absent description for an empty one.
-		err = c.daemon.PatchPool(ctx, name, api.StoragePoolPut{Description: pool.Description, Config: map[string]string{proofKey: string(text)}})
+		err = c.daemon.PatchPool(ctx, name, api.StoragePoolPut{Description: pool.Description, Config: map[string]string{at.key(): string(text)}})
 	}
 	if err != nil && (pool == nil || !errors.Is(err, lxd.ErrRefused)) {
 		return fmt.Errorf("record the proof of storage pool %q: %w", name, err)
@@ -174,7 +189,7 @@ func (c *Checker) record(ctx context.Context, name string, proof *Proof) error {
 	if pool.Config == nil {
 		pool.Config = map[string]string{}
 	}
-	pool.Config[proofKey] = string(text)
+	pool.Config[at.key()] = string(text)
 	c.notePool(name, pool.Config)
 	return nil
 }
