@@ -4,6 +4,7 @@ package provider
 
 import (
 	"context"
+	"maps"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/datasource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
@@ -32,9 +33,7 @@ func (d *capabilityDataSource) Schema(ctx context.Context, _ datasource.SchemaRe
 		},
 		"timeouts": timeouts.Attributes(ctx),
 	}
-	for name, attribute := range capabilityReportAttributes() {
-		attributes[name] = attribute
-	}
+	maps.Copy(attributes, capabilityReportAttributes())
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "What a host can do, by facts and proofs: to gate a lab with preconditions on `adequate`. A degraded host is reported and is no error, " +
 			"and so is one without any daemon.\n\n" +

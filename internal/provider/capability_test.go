@@ -3,6 +3,7 @@
 package provider
 
 import (
+	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -42,7 +43,7 @@ func verdicts(t *testing.T, data tftypes.Value) map[string]any {
 func TestCapabilityOfAGoodHost(t *testing.T) {
 	t.Parallel()
 	daemon, tf := memory(t)
-	data, d := tf.readData("lab_capability", nil)
+	data, d := tf.readCapability(nil)
 	noErrors(t, d)
 	if at(t, data, "adequate") != true {
 		t.Errorf("not adequate: %v", at(t, data, "summary"))
@@ -64,7 +65,7 @@ func TestCapabilityOfAGoodHost(t *testing.T) {
 		t.Errorf("server is %v", at(t, data, "server"))
 	}
 	for _, request := range daemon.Requests() {
-		if request.Method != "GET" && request.Path != "/1.0/storage-pools" {
+		if request.Method != http.MethodGet && request.Path != "/1.0/storage-pools" {
 			t.Errorf("reading facts changed something: %v", request)
 		}
 	}
@@ -76,7 +77,7 @@ func TestCapabilityOfADegradedHost(t *testing.T) {
 	must(t, daemon.Client(t).CreateStoragePool(api.StoragePoolsPost{Name: "slow", Driver: "dir"}))
 	tf := newTerraform(t, args{"address": daemon.Address()})
 	for _, config := range []args{nil, {"pool": "slow"}, {"pool": "nowhere"}} {
-		data, d := tf.readData("lab_capability", config)
+		data, d := tf.readCapability(config)
 		noErrors(t, d)
 		summary, _ := at(t, data, "summary").(string)
 		if at(t, data, "adequate") != false || !strings.Contains(summary, "not adequate") {
@@ -91,7 +92,7 @@ func TestCapabilityOfADegradedHost(t *testing.T) {
 func TestCapabilityProvesAPool(t *testing.T) {
 	t.Parallel()
 	daemon, tf := memory(t)
-	data, d := tf.readData("lab_capability", args{"pool": "pool", "prove": list{"copy_on_write"}})
+	data, d := tf.readCapability(args{"pool": "pool", "prove": list{"copy_on_write"}})
 	noErrors(t, d)
 	if at(t, data, "adequate") != true || at(t, data, "pools", "pool", "copy_on_write") != "proven" || at(t, data, "pools", "pool", "proved_at") == nil {
 		t.Errorf("not proven: %v", at(t, data, "summary"))
@@ -99,7 +100,7 @@ func TestCapabilityProvesAPool(t *testing.T) {
 	if names, err := daemon.Client(t).GetInstanceNames(api.InstanceTypeAny); err != nil || len(names) > 0 {
 		t.Errorf("the probe left %v, %v", names, err)
 	}
-	_, d = tf.readData("lab_capability", args{"prove": list{"magic"}})
+	_, d = tf.readCapability(args{"prove": list{"magic"}})
 	wantError(t, d, "copy_on_write")
 }
 
@@ -110,7 +111,7 @@ func TestCapabilityWithoutADaemon(t *testing.T) {
 		"unix://" + socket:    {socket, "terraform-provider-lab bootstrap"},
 		"https://127.0.0.1:1": {"127.0.0.1:1", "address"},
 	} {
-		data, d := newTerraform(t, args{"address": address}).readData("lab_capability", args{"pool": "lab"})
+		data, d := newTerraform(t, args{"address": address}).readCapability(args{"pool": "lab"})
 		noErrors(t, d)
 		summary, _ := at(t, data, "summary").(string)
 		for _, text := range texts {
@@ -126,7 +127,7 @@ func TestCapabilityWithoutADaemon(t *testing.T) {
 
 func TestCapabilityOfAnUnknownDaemon(t *testing.T) {
 	t.Parallel()
-	data, d := newTerraform(t, args{"address": unknown}).readData("lab_capability", nil)
+	data, d := newTerraform(t, args{"address": unknown}).readCapability(nil)
 	noErrors(t, d)
 	for _, name := range []string{"adequate", "capabilities", "pools", "server", "members"} {
 		if at(t, data, name) != nil {

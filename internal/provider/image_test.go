@@ -6,6 +6,7 @@ import (
 	"archive/tar"
 	"crypto/sha256"
 	"encoding/hex"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -121,7 +122,8 @@ func TestImageLife(t *testing.T) {
 	for _, alias := range live.Aliases {
 		names = append(names, alias.Name)
 	}
-	if slices.Sort(names); !slices.Equal(names, []string{"three", "two"}) || live.Properties["description"] != "" || live.Properties["release"] != "12" {
+	slices.Sort(names)
+	if !slices.Equal(names, []string{"three", "two"}) || live.Properties["description"] != "" || live.Properties["release"] != "12" {
 		t.Errorf("the daemon has %v and %v", names, live.Properties)
 	}
 
@@ -347,7 +349,7 @@ func TestImageImport(t *testing.T) {
 		daemon.ForgetRequests()
 		image.mustApply(actionUpdate, config)
 		for _, request := range daemon.Requests() {
-			if request.Method != "GET" {
+			if request.Method != http.MethodGet {
 				t.Errorf("taking over what is there wrote: %v", request)
 			}
 		}

@@ -160,7 +160,8 @@ func TestNetworkImport(t *testing.T) {
 	}
 	wantError(t, tf.resource("lab_network").importID("a/b/c"), `Unable to import network "a/b/c"`, `"project/name"`)
 	missing := tf.resource("lab_network")
-	if noErrors(t, missing.importID("nowhere")); !missing.gone() {
+	noErrors(t, missing.importID("nowhere"))
+	if !missing.gone() {
 		t.Error("a network that is not there was imported")
 	}
 }

@@ -190,9 +190,10 @@ func (m *managed) imported(req *tfprotov6.ImportResourceStateRequest) diagnostic
 	return m.refresh()
 }
 
-// readData reads a data source.
-func (tf *terraform) readData(typeName string, config args) (tftypes.Value, diagnostics) {
+// readCapability reads the data source.
+func (tf *terraform) readCapability(config args) (tftypes.Value, diagnostics) {
 	tf.t.Helper()
+	const typeName = "lab_capability"
 	typ := tf.schemas.DataSourceSchemas[typeName].ValueType()
 	value := wire(tf.t, encode(tf.t, typ, config))
 	validated, err := tf.server.ValidateDataResourceConfig(tf.t.Context(), &tfprotov6.ValidateDataResourceConfigRequest{TypeName: typeName, Config: value})

@@ -3,6 +3,7 @@
 package provider
 
 import (
+	"net/http"
 	"path/filepath"
 	"testing"
 
@@ -29,7 +30,7 @@ func TestAnotherDaemonIsAnErrorAndNotGone(t *testing.T) {
 	p := first.mustPlan(actionUpdate, args{"name": "labnet", "nat": false})
 	wantError(t, second.applyPlanned(p, args{"name": "labnet", "nat": false}), fingerprints...)
 	for _, request := range other.Requests() {
-		if request.Method != "GET" {
+		if request.Method != http.MethodGet {
 			t.Errorf("the other daemon was asked to change something: %v", request)
 		}
 	}
