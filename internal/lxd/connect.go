@@ -4,8 +4,10 @@ package lxd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -31,7 +33,7 @@ type Config struct {
 	TrustToken string
 	// UserAgent is sent with every request.
 	UserAgent string
-	// Logger receives one debug line for each call. Nil discards them.
+	// Logger receives one debug line for each call that changes something. Nil discards them.
 	Logger *slog.Logger
 }
 
@@ -42,22 +44,16 @@ type Daemon struct {
 	address string
 	project string
 	target  string
-	log     *slog.Logger
-	locks   *lockTable
+	// userAgent is repeated here for what does not go through the official client.
+	userAgent string
+	log       *slog.Logger
+	locks     *lockTable
 }
 
 // Connect finds the daemon, connects, and reads who it is. Errors are [ErrUnreachable] when nobody answers and
-// [ErrRefused] when the daemon answers but does not trust this client.
+// [ErrRefused] when the daemon answers but does not trust this client, or is not the one that is meant.
 func Connect(ctx context.Context, cfg Config) (*Daemon, error) {
-	address := cfg.Address
-	if address == "" {
-		found, err := Discover(ctx)
-		if err != nil {
-			return nil, err
-		}
-		address = found
-	}
-	d := &Daemon{address: address, project: cfg.Project, log: cfg.Logger, locks: processLocks}
+	d := &Daemon{project: cfg.Project, userAgent: cfg.UserAgent, log: cfg.Logger, locks: processLocks}
 	if d.project == "" {
 		d.project = api.ProjectDefaultName
 	}
@@ -65,14 +61,13 @@ func Connect(ctx context.Context, cfg Config) (*Daemon, error) {
 		d.log = slog.New(slog.DiscardHandler)
 	}
 
-	server, err := dial(ctx, address, cfg)
-	if err != nil {
+	var err error
+	if d.address, d.server, err = dial(ctx, cfg); err != nil {
 		return nil, err
 	}
-	d.server = server
 	info, _, err := d.client(ctx).GetServer()
 	if err != nil {
-		return nil, connectError(address, err)
+		return nil, classify("connect to "+d.address, err)
 	}
 	if info.Auth != trusted && cfg.TrustToken != "" {
 		if info, err = d.introduce(ctx, cfg); err != nil {
@@ -80,41 +75,66 @@ func Connect(ctx context.Context, cfg Config) (*Daemon, error) {
 		}
 	}
 	if info.Auth != trusted {
-		return nil, &Error{Ask: "connect to " + address, Kind: ErrRefused, Err: fmt.Errorf(
-			"the daemon does not trust this client: give client_certificate and client_key that it knows, or a trust_token")}
+		return nil, &Error{Ask: "connect to " + d.address, Kind: ErrRefused, Err: errNotTrusted}
 	}
 	d.info = info
 	return d, nil
 }
 
-func dial(ctx context.Context, address string, cfg Config) (lxdclient.InstanceServer, error) {
+// errNotTrusted is a daemon that does not know the client.
+var errNotTrusted = errors.New("the daemon does not trust this client: " +
+	"give client_certificate and client_key that it knows, or a trust_token")
+
+// errAddressForm is an address of no form that is known.
+var errAddressForm = errors.New(`an address is "unix:///path/to/unix.socket" or "https://host:port"`)
+
+// dial gives the full address of the daemon and the official client for it.
+func dial(ctx context.Context, cfg Config) (address string, server lxdclient.InstanceServer, err error) {
 	args := &lxdclient.ConnectionArgs{UserAgent: cfg.UserAgent, SkipGetServer: true}
-	if path, ok := strings.CutPrefix(address, "unix://"); ok {
-		if err := knock(ctx, path); err != nil {
-			return nil, &DeadSocketError{Path: path, Err: err}
+	address = cfg.Address
+	if address == "" {
+		if address, err = Discover(ctx); err != nil {
+			return "", nil, err
 		}
-		server, err := lxdclient.ConnectLXDUnixWithContext(ctx, path, args)
-		return server, connectError(address, err)
 	}
-	if !strings.HasPrefix(address, "https://") {
-		return nil, &Error{Ask: "connect to " + address, Kind: ErrUnsupported, Err: fmt.Errorf(
-			`an address starts with "unix://" or "https://"`)}
+	if path, ok := strings.CutPrefix(address, "unix://"); ok {
+		if path == "" {
+			return "", nil, &Error{Ask: "connect to " + address, Kind: ErrUnsupported, Err: errAddressForm}
+		}
+		if err = reach(ctx, path); err != nil {
+			return "", nil, err
+		}
+		server, err = lxdclient.ConnectLXDUnixWithContext(ctx, path, args)
+	} else {
+		address, server, err = dialHTTPS(ctx, address, cfg, args)
 	}
-	certificate, err := serverCertificate(ctx, address, cfg.ServerFingerprint)
+	if err != nil {
+		return "", nil, err
+	}
+	return address, server, waitForAnswers(server)
+}
+
+// waitForAnswers lifts the official client's limit of an hour on the wait for an answer: the context is the only one.
+func waitForAnswers(server lxdclient.InstanceServer) error {
+	transport, err := transportOf(server)
+	if err != nil {
+		return err
+	}
+	transport.ResponseHeaderTimeout = 0
+	return nil
+}
+
+// transportOf is what the official client sends its requests through.
+func transportOf(server lxdclient.InstanceServer) (*http.Transport, error) {
+	client, err := server.GetHTTPClient()
 	if err != nil {
 		return nil, err
 	}
-	args.TLSServerCert = certificate
-	args.TLSClientCert, args.TLSClientKey = cfg.ClientCertificate, cfg.ClientKey
-	server, err := lxdclient.ConnectLXDWithContext(ctx, address, args)
-	return server, connectError(address, err)
-}
-
-func connectError(address string, err error) error {
-	if err == nil {
-		return nil
+	transport, ok := client.Transport.(*http.Transport)
+	if !ok {
+		return nil, fmt.Errorf("the LXD client sends its requests through a %T", client.Transport)
 	}
-	return classify("connect to "+address, err)
+	return transport, nil
 }
 
 // contextual is the part of the official client that binds it to a context. It changes the client in place, so it is
@@ -127,6 +147,11 @@ type contextual interface {
 // struct and shares its connections, so this costs nothing.
 func (d *Daemon) client(ctx context.Context) lxdclient.InstanceServer {
 	return bind(ctx, d.server.UseProject(d.project))
+}
+
+// memberClient is the same, directed to the member that [Daemon.OnMember] named.
+func (d *Daemon) memberClient(ctx context.Context) lxdclient.InstanceServer {
+	return bind(ctx, d.server.UseProject(d.project).UseTarget(d.target))
 }
 
 func bind(ctx context.Context, fresh lxdclient.InstanceServer) lxdclient.InstanceServer {
@@ -173,8 +198,13 @@ func (d *Daemon) HasExtension(name string) bool {
 	return slices.Contains(d.info.APIExtensions, name)
 }
 
-// Refresh reads anew what the daemon says of itself, such as its storage drivers.
+// Refresh reads anew what the daemon says of itself, such as its storage drivers. Through [Daemon.OnMember] it is that
+// member of the cluster who says so.
 func (d *Daemon) Refresh(ctx context.Context) (*api.Server, error) {
-	info, _, err := d.client(ctx).GetServer()
+	server := d.server.UseProject(d.project)
+	if d.target != "" {
+		server = server.UseTarget(d.target)
+	}
+	info, _, err := bind(ctx, server).GetServer()
 	return info, classify("read the daemon's environment", err)
 }

@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -56,19 +57,25 @@ func (e *NoDaemonError) Error() string {
 // Unwrap makes it an [ErrUnreachable].
 func (e *NoDaemonError) Unwrap() error { return ErrUnreachable }
 
-// DeadSocketError says that a socket exists and no daemon answers on it.
+// DeadSocketError says that a socket exists and no daemon answers on it, or none that this user may talk to.
 type DeadSocketError struct {
 	// Path is the socket.
 	Path string
+	// Group is the name of the group that the socket belongs to; empty where it cannot be told.
+	Group string
 	// Err is what connecting to it gave.
 	Err error
 }
 
 func (e *DeadSocketError) Error() string {
-	if errors.Is(e.Err, fs.ErrPermission) {
-		return fmt.Sprintf("no permission to use the daemon's socket %s (%v): the user must be in the group that owns it", e.Path, e.Err)
+	if !errors.Is(e.Err, fs.ErrPermission) {
+		return fmt.Sprintf("the socket %s exists but no daemon answers on it: %v", e.Path, e.Err)
 	}
-	return fmt.Sprintf("the socket %s exists but no daemon answers on it: %v", e.Path, e.Err)
+	group := "that owns it"
+	if e.Group != "" {
+		group = strconv.Quote(e.Group)
+	}
+	return fmt.Sprintf("no permission to use the daemon's socket %s (%v): the user must be in the group %s", e.Path, e.Err, group)
 }
 
 // Unwrap makes it an [ErrUnreachable], and keeps the cause.
@@ -85,23 +92,36 @@ func Discover(ctx context.Context) (string, error) {
 func discover(ctx context.Context, places []candidate) (string, error) {
 	looked := make([]string, 0, len(places))
 	for _, c := range places {
-		looked = append(looked, c.path)
-		_, err := os.Stat(c.path)
-		if errors.Is(err, fs.ErrNotExist) && c.from == "" {
-			continue
-		}
-		if errors.Is(err, fs.ErrNotExist) {
-			return "", &NoDaemonError{Looked: []string{fmt.Sprintf("%s (named by %s)", c.path, c.from)}}
-		}
+		err := reach(ctx, c.path)
 		if err == nil {
-			err = knock(ctx, c.path)
+			return "unix://" + c.path, nil
 		}
-		if err != nil {
-			return "", &DeadSocketError{Path: c.path, Err: err}
+		if _, none := errors.AsType[*NoDaemonError](err); !none {
+			return "", err
 		}
-		return "unix://" + c.path, nil
+		place := c.path
+		if c.from != "" {
+			place = fmt.Sprintf("%s (named by %s)", c.path, c.from)
+		}
+		looked = append(looked, place)
 	}
 	return "", &NoDaemonError{Looked: looked}
+}
+
+// reach makes sure that something answers on a socket. The error is a [NoDaemonError] where there is no socket, and a
+// [DeadSocketError] where there is one.
+func reach(ctx context.Context, path string) error {
+	err := knock(ctx, path)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return classify("connect to unix://"+path, ctx.Err())
+	case errors.Is(err, fs.ErrNotExist):
+		return &NoDaemonError{Looked: []string{path}}
+	default:
+		return &DeadSocketError{Path: path, Group: groupOf(path), Err: err}
+	}
 }
 
 // knock connects to a socket and hangs up.

@@ -87,29 +87,30 @@ func (e *TimeoutError) Unwrap() []error {
 	return []error{ErrTimeout, e.Cause}
 }
 
-// textKinds classifies the failures that carry no status of their own: errors inside operations are free text with
-// status 400, and some synchronous ones are 500 for a plain user error. First match wins. The texts are those of
-// LXD 5.0 to 6.x and Incus 6.0.
+// textKinds classifies the failures that carry no clear status: errors inside operations are free text with status 400,
+// some synchronous ones are 500 for a plain user error, and 409 and 503 mean several things. First match wins. The
+// texts are those of LXD 5.0 to 6.x and Incus 6.0.
+//
+// That something is not there counts only when the text says nothing else: callers take a missing object for one that
+// is deleted, and what is missing within a longer text is another thing, such as a program.
 var textKinds = []struct {
 	pattern *regexp.Regexp
 	kind    error
 }{
 	{regexp.MustCompile(`(?i)already exists|already in use by another`), ErrExists},
 	{regexp.MustCompile(`(?i)currently in use|is in use`), ErrInUse},
-	{regexp.MustCompile(`(?i)is busy running|operation .* already running|Another .* in progress`), ErrBusy},
+	{regexp.MustCompile(`(?i)is busy running|operation .* already running|another .* in progress|is shutting down|setup in progress|not ready yet`), ErrBusy},
 	{regexp.MustCompile(`(?i)not supported|unsupported|missing the required .* extension|Required tool .* is missing|Unknown driver|Error loading .* module`), ErrUnsupported},
-	{regexp.MustCompile(`(?i)\b(not found|does not exist|doesn't exist)\b`), ErrNotFound},
+	{regexp.MustCompile(`(?i)^(instance|container|virtual machine|snapshot|instance ?snapshot|image|image alias|network|profile|project|storage (pool|volume))( [^ :]+)? (not found|does not exist)$`), ErrNotFound},
 }
 
 // statusKinds classifies what the daemon's HTTP status says clearly.
 var statusKinds = map[int]error{
 	http.StatusNotFound:           ErrNotFound,
-	http.StatusConflict:           ErrExists,
 	http.StatusForbidden:          ErrRefused,
 	http.StatusUnauthorized:       ErrRefused,
 	http.StatusPreconditionFailed: ErrBusy, // the object changed between reading and writing
 	http.StatusNotImplemented:     ErrUnsupported,
-	http.StatusServiceUnavailable: ErrBusy,
 }
 
 // classify gives a failed call its kind, in this one place.
@@ -122,6 +123,9 @@ func classify(ask string, err error) error {
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return &Error{Ask: ask, Kind: timeoutKind(err), Err: err}
+	}
+	if refused := certificateRefused(err); refused != nil {
+		return &Error{Ask: ask, Kind: ErrRefused, Err: refused}
 	}
 	status, isStatus := api.StatusErrorMatch(err)
 	if !isStatus {

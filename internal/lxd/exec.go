@@ -8,7 +8,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -44,15 +46,22 @@ type CommandResult struct {
 }
 
 // Exec runs a command in an instance and returns how it ended. A command that ran and failed is no error. When the
-// context ends first, the command is killed.
+// context ends first, the command is killed; processes that it started are not.
 func (d *Daemon) Exec(ctx context.Context, instance string, command Command) (*CommandResult, error) {
-	ask := fmt.Sprintf("run %q in machine %q", command.Args, instance)
-	response, _, err := d.client(ctx).RawQuery(http.MethodPost, d.path("instances", instance, "exec").String(), api.InstanceExecPost{
+	ask, started := fmt.Sprintf("run %q in machine %q", command.Args, instance), time.Now()
+	result, err := d.exec(ctx, ask, instance, command)
+	d.logCall(ctx, ask, started, err)
+	return result, err
+}
+
+func (d *Daemon) exec(ctx context.Context, ask, instance string, command Command) (*CommandResult, error) {
+	var request outgoing
+	response, _, err := d.client(request.watch(ctx)).RawQuery(http.MethodPost, d.path("instances", instance, "exec").String(), api.InstanceExecPost{
 		Command: command.Args, Environment: command.Environment, Cwd: command.Directory, User: command.User, Group: command.Group,
 		WaitForWS: true,
 	}, "")
 	if err != nil {
-		return nil, lostContact(ask, err)
+		return nil, request.failure(ctx, ask, err)
 	}
 	operation, err := response.MetadataAsOperation()
 	if err != nil {
@@ -60,7 +69,7 @@ func (d *Daemon) Exec(ctx context.Context, instance string, command Command) (*C
 	}
 	streams, err := d.attach(ctx, operation)
 	if err != nil {
-		return nil, classify(ask, err)
+		return nil, request.failure(ctx, ask, err)
 	}
 	defer streams.close()
 
@@ -71,7 +80,9 @@ func (d *Daemon) Exec(ctx context.Context, instance string, command Command) (*C
 	defer cancel()
 	ended, err := d.await(grace, ask, operation)
 	if cause := ctx.Err(); cause != nil {
-		return nil, &Error{Ask: ask, Kind: timeoutKind(cause), Err: fmt.Errorf("the command was killed: %w", cause)}
+		return nil, &Error{Ask: ask, Kind: timeoutKind(cause), Err: &TimeoutError{
+			Condition: "the command has ended", LastSeen: streams.lastSeen(ended != nil), Waited: time.Since(request.started), Cause: cause,
+		}}
 	}
 	// A command that is not there gives a failed operation and, beside it, a plain exit code.
 	code, ok := exitCode(ended)
@@ -115,20 +126,22 @@ type streams struct {
 	stdout, stderr tail
 }
 
-// attach connects to the streams of a command, which makes it start.
+// attach connects to the streams of a command, which makes it start. The control stream comes first, so that there is
+// no command that cannot be killed.
 func (d *Daemon) attach(ctx context.Context, operation *api.Operation) (*streams, error) {
 	fds, ok := operation.Metadata["fds"].(map[string]any)
 	if !ok {
 		return nil, errors.New("the daemon offered no streams for the command")
 	}
 	s := &streams{}
-	for _, name := range []string{"0", "1", "2", api.SecretNameControl} {
+	for _, name := range []string{api.SecretNameControl, "0", "1", "2"} {
 		secret, ok := fds[name].(string)
 		if !ok {
 			continue
 		}
-		conn, err := d.client(ctx).GetOperationWebsocket(operation.ID, secret)
+		conn, err := d.websocket(ctx, api.NewURL().Path("1.0", "operations", operation.ID, "websocket").WithQuery("secret", secret))
 		if err != nil {
+			s.kill() // it may have started, if it was the last stream that failed on our side only
 			s.close()
 			return nil, err
 		}
@@ -147,6 +160,43 @@ func (d *Daemon) attach(ctx context.Context, operation *api.Operation) (*streams
 		}
 	}
 	return s, nil
+}
+
+// websocket connects to a stream of the daemon. The official client's own call takes no context.
+func (d *Daemon) websocket(ctx context.Context, at *api.URL) (*websocket.Conn, error) {
+	transport, err := transportOf(d.server)
+	if err != nil {
+		return nil, err
+	}
+	base, err := d.server.GetConnectionInfo()
+	if err != nil {
+		return nil, err
+	}
+	connect := transport.DialContext
+	if connect == nil {
+		connect = new(net.Dialer).DialContext
+	}
+	dialer := websocket.Dialer{TLSClientConfig: transport.TLSClientConfig, Proxy: transport.Proxy}
+	// The library minds the context while it connects, but not while it waits for the daemon's answer after that.
+	stop := func() bool { return true }
+	dialer.NetDialContext = func(dialing context.Context, network, address string) (net.Conn, error) {
+		conn, err := connect(dialing, network, address)
+		if err == nil {
+			stop = context.AfterFunc(ctx, func() { _ = conn.Close() })
+		}
+		return conn, err
+	}
+	conn, reply, err := dialer.DialContext(ctx, "ws"+strings.TrimPrefix(base.URL, "http")+at.String(), http.Header{"User-Agent": {d.userAgent}})
+	if !stop() {
+		err = ctx.Err()
+	}
+	if reply != nil {
+		defer func() { _ = reply.Body.Close() }()
+	}
+	if errors.Is(err, websocket.ErrBadHandshake) {
+		_, err = readResponse(reply)
+	}
+	return conn, err
 }
 
 // kill sends the command SIGKILL.
@@ -170,6 +220,20 @@ func (s *streams) drain() {
 	case <-done:
 	case <-timer.C:
 	}
+}
+
+// lastSeen says what became of a command that was to be killed, and what it said last.
+func (s *streams) lastSeen(ended bool) string {
+	seen := "the command was killed"
+	if !ended {
+		seen = fmt.Sprintf("the command was told to die, and had not done so %s later", killGrace)
+	}
+	for _, output := range []*tail{&s.stderr, &s.stdout} {
+		if lines := strings.Split(strings.TrimSpace(string(output.Bytes())), "\n"); lines[len(lines)-1] != "" {
+			return fmt.Sprintf("%s; it had printed %q", seen, lines[len(lines)-1])
+		}
+	}
+	return seen
 }
 
 func (s *streams) close() {

@@ -16,7 +16,7 @@ type File struct {
 	Path string
 	// Content is written as it is; it is ignored for a directory.
 	Content []byte
-	// Mode holds the permission bits.
+	// Mode holds the permission bits, at most 0777.
 	Mode uint32
 	// UID and GID own it.
 	UID, GID int64
@@ -24,20 +24,30 @@ type File struct {
 	Directory bool
 }
 
-// PushFile writes a file into an instance, running or (containers) stopped. The parent directory must exist.
+// permissionBits are what the daemon sets of a file's mode; it drops all others without a word.
+const permissionBits = 0o777
+
+// PushFile writes a file into an instance, running or (containers) stopped. The parent directory must exist; the error
+// is [ErrNotFound] where it does not. A directory that exists stays as it is, and is no error.
 func (d *Daemon) PushFile(ctx context.Context, instance string, file File) error {
+	ask := fmt.Sprintf("write %s in machine %q", file.Path, instance)
+	if file.Mode&^permissionBits != 0 {
+		return &Error{Ask: ask, Kind: ErrUnsupported, Err: fmt.Errorf("the daemon sets no more than permissions (0777) on a file, and mode is %04o", file.Mode)}
+	}
 	header := http.Header{}
-	header.Set("X-LXD-uid", strconv.FormatInt(file.UID, 10))
-	header.Set("X-LXD-gid", strconv.FormatInt(file.GID, 10))
-	header.Set("X-LXD-mode", fmt.Sprintf("%04o", file.Mode))
-	header.Set("X-LXD-type", "file")
-	header.Set("X-LXD-write", "overwrite")
+	setHeader(header, "uid", strconv.FormatInt(file.UID, 10))
+	setHeader(header, "gid", strconv.FormatInt(file.GID, 10))
+	setHeader(header, "mode", fmt.Sprintf("%04o", file.Mode))
+	setHeader(header, "type", "file")
+	setHeader(header, "write", "overwrite")
+	// Newer daemons leave a file that exists with its owner and mode unless they are told.
+	setHeader(header, "modify-perm", "uid,gid,mode")
 	header.Set("Content-Type", "application/octet-stream")
 	if file.Directory {
-		header.Set("X-LXD-type", "directory")
+		setHeader(header, "type", "directory")
 		file.Content = nil
 	}
 	at := d.path("instances", instance, "files").WithQuery("path", file.Path)
-	_, err := d.upload(ctx, fmt.Sprintf("write %s in machine %q", file.Path, instance), at, header, bytes.NewReader(file.Content))
+	_, err := d.upload(ctx, ask, at, header, bytes.NewReader(file.Content))
 	return err
 }

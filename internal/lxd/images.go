@@ -52,7 +52,7 @@ func (d *Daemon) UploadImage(ctx context.Context, image ImageUpload) (string, er
 		for key, value := range image.Properties {
 			properties.Set(key, value)
 		}
-		header.Set("X-LXD-properties", properties.Encode())
+		setHeader(header, "properties", properties.Encode())
 	}
 	body, contentType := image.body()
 	defer func() { _ = body.Close() }()
@@ -75,7 +75,7 @@ func (d *Daemon) UploadImage(ctx context.Context, image ImageUpload) (string, er
 // body streams the image: as it is when unified, as a multipart form of two files otherwise.
 func (u ImageUpload) body() (io.ReadCloser, string) {
 	if u.Rootfs == nil {
-		return io.NopCloser(u.Metadata), "application/octet-stream"
+		return io.NopCloser(local{u.Metadata}), "application/octet-stream"
 	}
 	reader, writer := io.Pipe()
 	form := multipart.NewWriter(writer)
@@ -101,8 +101,19 @@ func addFile(form *multipart.Writer, field string, content io.Reader) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(part, content)
+	_, err = io.Copy(part, local{content})
 	return err
+}
+
+// local is a source of ours; that it fails says nothing about the daemon.
+type local struct{ io.Reader }
+
+func (l local) Read(p []byte) (int, error) {
+	n, err := l.Reader.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = &Error{Ask: "read the image to upload", Err: err}
+	}
+	return n, err
 }
 
 // ReplaceImage writes the properties and flags of an image.

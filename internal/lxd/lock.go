@@ -6,7 +6,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,6 +27,9 @@ import (
 
 // fileLockPause is how often another process's lock is tried; the flock library has no blocking call with a context.
 const fileLockPause = 20 * time.Millisecond
+
+// lockFileMode lets everybody read a lock file, which is what locking it takes.
+const lockFileMode = 0o644
 
 // processLocks is shared by all connections of the process, since two provider blocks may name the same daemon.
 var processLocks = &lockTable{}
@@ -67,6 +72,9 @@ func (d *Daemon) Lock(ctx context.Context, machine string) (unlock func(), err e
 		}}
 	}
 
+	if err := ctx.Err(); err != nil {
+		return nil, classify(ask, err)
+	}
 	name := strings.Join([]string{d.Fingerprint(), d.project, machine}, "/")
 	release, err := d.locks.acquire(ctx, name)
 	if err != nil {
@@ -80,7 +88,7 @@ func (d *Daemon) Lock(ctx context.Context, machine string) (unlock func(), err e
 	if _, err := file.TryLockContext(ctx, fileLockPause); err != nil {
 		release()
 		if ctx.Err() != nil {
-			return nil, busy("held by another terraform process of this host, through "+file.Path(), err)
+			return nil, busy(fmt.Sprintf("held by %s of this host, through %s", lockHolder(file.Path()), file.Path()), err)
 		}
 		return nil, &Error{Ask: ask, Err: err}
 	}
@@ -98,20 +106,43 @@ func (d *Daemon) Lock(ctx context.Context, machine string) (unlock func(), err e
 	return unlock, nil
 }
 
-// lockFile names the file whose lock stands for a machine. Every user of the host must come to the same one.
+// someProcess is a holder of a lock that is not known.
+const someProcess = "another terraform process"
+
+// lockFile gives the lock file that stands for a machine. Every user of the host must come to the same one.
 func lockFile(name string) (*flock.Flock, error) {
-	dir := filepath.Join("/run/lock", "terraform-provider-lab")
-	if _, err := os.Stat("/run/lock"); err != nil {
-		dir = filepath.Join(os.TempDir(), "terraform-provider-lab.lock")
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make the directory of lock files: %w", err)
-	}
-	// Sticky and open to all, as /run/lock itself: users of one daemon exclude each other. It fails for all but the
-	// user who made it, who has done it already.
-	_ = os.Chmod(dir, 0o777|os.ModeSticky) //nolint:gosec // see above
 	sum := sha256.Sum256([]byte(name))
-	return flock.New(filepath.Join(dir, hex.EncodeToString(sum[:16])), flock.SetPermissions(0o644)), nil
+	var errs []error
+	for _, parent := range []string{"/run/lock", os.TempDir()} {
+		path, err := makeLockFile(filepath.Join(parent, "terraform-provider-lab"), hex.EncodeToString(sum[:16]))
+		if err == nil {
+			return flock.New(path, flock.SetFlag(os.O_RDONLY)), nil
+		}
+		errs = append(errs, err)
+	}
+	return nil, fmt.Errorf("make a lock file: %w", errors.Join(errs...))
+}
+
+// makeLockFile makes sure that a lock file is there, in a directory that is sticky and open to all, as /run/lock itself:
+// users of one daemon exclude each other. It is made apart from being opened, since the kernel may forbid to open another
+// user's file in such a directory with O_CREATE, even to root (fs.protected_regular).
+func makeLockFile(dir, name string) (string, error) {
+	err := os.Mkdir(dir, 0o700)
+	if err == nil {
+		err = os.Chmod(dir, 0o777|os.ModeSticky) //nolint:gosec // see above
+	}
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", err
+	}
+	path := filepath.Join(dir, name)
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDONLY, lockFileMode)
+	if errors.Is(err, fs.ErrExist) {
+		return path, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return path, errors.Join(file.Chmod(lockFileMode), file.Close()) // the umask must not keep others out
 }
 
 // harmless are operations that do not change a machine's disk or configuration, by the daemon's descriptions.

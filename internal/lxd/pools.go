@@ -19,21 +19,13 @@ func (d *Daemon) Pools(ctx context.Context) ([]api.StoragePool, error) {
 // Pool reads a storage pool and its ETag. On a cluster the configuration of one member is only shown through
 // [Daemon.OnMember].
 func (d *Daemon) Pool(ctx context.Context, name string) (*api.StoragePool, string, error) {
-	server := d.server.UseProject(d.project)
-	if d.target != "" {
-		server = server.UseTarget(d.target)
-	}
-	pool, etag, err := bind(ctx, server).GetStoragePool(name)
+	pool, etag, err := d.memberClient(ctx).GetStoragePool(name)
 	return pool, etag, classify(fmt.Sprintf("read storage pool %q", name), err)
 }
 
 // PoolResources reads the space and inodes of a pool, in bytes; both are those of the whole file system below it.
 func (d *Daemon) PoolResources(ctx context.Context, name string) (*api.ResourcesStoragePool, error) {
-	server := d.server.UseProject(d.project)
-	if d.target != "" {
-		server = server.UseTarget(d.target)
-	}
-	resources, err := bind(ctx, server).GetStoragePoolResources(name)
+	resources, err := d.memberClient(ctx).GetStoragePoolResources(name)
 	return resources, classify(fmt.Sprintf("read the space of storage pool %q", name), err)
 }
 

@@ -3,14 +3,16 @@
 package lxd
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
+	"net/http/httptrace"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/canonical/lxd/shared/api"
@@ -43,8 +45,13 @@ func (d *Daemon) change(ctx context.Context, ask, method string, at *api.URL, bo
 	if timeout, ok := err.(*TimeoutError); ok { //nolint:errorlint // only the one that Poll made, not one from within
 		err = &Error{Ask: ask, Kind: ErrBusy, Err: timeout}
 	}
-	d.log.DebugContext(ctx, "daemon call", "ask", ask, "project", d.project, "duration_ms", time.Since(started).Milliseconds(), "error", err)
+	d.logCall(ctx, ask, started, err)
 	return operation, err
+}
+
+// logCall writes the one line for a call.
+func (d *Daemon) logCall(ctx context.Context, ask string, started time.Time, err error) {
+	d.log.DebugContext(ctx, "daemon call", "ask", ask, "project", d.project, "duration_ms", time.Since(started).Milliseconds(), "error", err)
 }
 
 // instanceBusy says that the daemon did nothing because an operation of its own has hold of the machine. That ends: a
@@ -54,9 +61,10 @@ func instanceBusy(err error) bool {
 }
 
 func (d *Daemon) changeOnce(ctx context.Context, ask, method string, at *api.URL, body any, etag string) (*api.Operation, error) {
-	response, _, err := d.client(ctx).RawQuery(method, at.String(), body, etag)
+	var request outgoing
+	response, _, err := d.client(request.watch(ctx)).RawQuery(method, at.String(), body, etag)
 	if err != nil {
-		return nil, lostContact(ask, err)
+		return nil, request.failure(ctx, ask, err)
 	}
 	return d.outcome(ctx, ask, response)
 }
@@ -85,67 +93,105 @@ func (d *Daemon) await(ctx context.Context, ask string, operation *api.Operation
 			Waited:    time.Since(started), Cause: cause,
 		}}
 	}
+	unknown := func(err error) error { return &Error{Ask: ask, Kind: ErrUnknownOutcome, Err: err} }
+	if api.StatusErrorCheck(err, http.StatusNotFound) {
+		return nil, unknown(fmt.Errorf("the daemon does not know its operation %s any more: %w", operation.ID, err))
+	}
 	if err != nil {
-		return nil, &Error{Ask: ask, Kind: ErrUnknownOutcome, Err: fmt.Errorf("contact with the daemon was lost: %w", err)}
+		return nil, unknown(lost(err))
 	}
 	ended, err := response.MetadataAsOperation()
-	if err != nil {
-		return nil, &Error{Ask: ask, Kind: ErrUnknownOutcome, Err: err}
+	switch {
+	case err != nil:
+		return nil, unknown(err)
+	case !ended.StatusCode.IsFinal():
+		return nil, unknown(fmt.Errorf("the daemon gave up waiting for its operation %s, which is %s", operation.ID, ended.Status))
+	case ended.StatusCode != api.Success:
+		return ended, classifyOperation(ask, cmp.Or(ended.Err, ended.Status))
+	default:
+		return ended, nil
 	}
-	if ended.Err != "" || ended.StatusCode == api.Failure {
-		return ended, classifyOperation(ask, ended.Err)
-	}
-	return ended, nil
 }
 
-// lostContact tells a request that never arrived from one whose outcome nobody knows.
-func lostContact(ask string, err error) error {
+// outgoing is a request on its way to the daemon.
+type outgoing struct {
+	started time.Time
+	// sent says that there was a connection to write the request to.
+	sent atomic.Bool
+}
+
+// watch gives the context to make the request with.
+func (o *outgoing) watch(ctx context.Context) context.Context {
+	o.started = time.Now()
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { o.sent.Store(true) }})
+}
+
+// failure gives a failed request its kind. One that got no answer never arrived, or nobody knows what came of it.
+func (o *outgoing) failure(ctx context.Context, ask string, err error) error {
+	_, answered := api.StatusErrorMatch(err)
+	if cause := ctx.Err(); cause != nil && o.sent.Load() && !answered {
+		return &Error{Ask: ask, Kind: timeoutKind(cause), Err: &TimeoutError{
+			Condition: "the daemon has answered", LastSeen: "the request was sent, and the daemon may go on with it",
+			Waited: time.Since(o.started), Cause: cause,
+		}}
+	}
 	classified := classify(ask, err)
-	if errors.Is(classified, ErrUnreachable) && !neverSent(err) {
-		return &Error{Ask: ask, Kind: ErrUnknownOutcome, Err: fmt.Errorf("contact with the daemon was lost: %w", err)}
+	if errors.Is(classified, ErrUnreachable) && o.sent.Load() {
+		return &Error{Ask: ask, Kind: ErrUnknownOutcome, Err: lost(err)}
 	}
 	return classified
 }
 
-// neverSent says that a request failed before it could reach the daemon.
-func neverSent(err error) bool {
-	dial, ok := errors.AsType[*net.OpError](err)
-	return ok && dial.Op == "dial"
+// setHeader sets one of the headers that the daemon reads beside a body: LXD and Incus each know their own only.
+func setHeader(header http.Header, name, value string) {
+	header.Set("X-LXD-"+name, value)
+	header.Set("X-Incus-"+name, value)
 }
+
+func lost(err error) error { return fmt.Errorf("contact with the daemon was lost: %w", err) }
 
 // upload sends a body that is not JSON, with headers, and waits for the outcome. The official client's own upload
 // calls take no context.
 func (d *Daemon) upload(ctx context.Context, ask string, at *api.URL, header http.Header, body io.Reader) (*api.Operation, error) {
-	base, err := d.baseURL()
+	started := time.Now()
+	operation, err := d.uploadOnce(ctx, ask, at, header, body)
+	d.logCall(ctx, ask, started, err)
+	return operation, err
+}
+
+func (d *Daemon) uploadOnce(ctx context.Context, ask string, at *api.URL, header http.Header, body io.Reader) (*api.Operation, error) {
+	// The scheme and host that requests go to, as the official client has it.
+	base, err := d.server.GetConnectionInfo()
 	if err != nil {
 		return nil, classify(ask, err)
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, base+at.String(), body)
+	var way outgoing
+	request, err := http.NewRequestWithContext(way.watch(ctx), http.MethodPost, base.URL+at.String(), body)
 	if err != nil {
 		return nil, classify(ask, err)
 	}
 	request.Header = header
 	reply, err := d.server.DoHTTP(request)
 	if err != nil {
-		return nil, lostContact(ask, err)
+		return nil, way.failure(ctx, ask, err)
 	}
 	defer func() { _ = reply.Body.Close() }()
 
-	response := api.Response{}
-	if err := json.NewDecoder(reply.Body).Decode(&response); err != nil {
-		return nil, &Error{Ask: ask, Kind: ErrUnknownOutcome, Err: fmt.Errorf("%s: %w", reply.Status, err)}
+	response, err := readResponse(reply)
+	if err != nil {
+		return nil, way.failure(ctx, ask, err)
 	}
-	if response.Type == api.ErrorResponse {
-		return nil, classify(ask, api.NewStatusError(reply.StatusCode, response.Error))
-	}
-	return d.outcome(ctx, ask, &response)
+	return d.outcome(ctx, ask, response)
 }
 
-// baseURL is the scheme and host that requests go to, as the official client has it.
-func (d *Daemon) baseURL() (string, error) {
-	info, err := d.server.GetConnectionInfo()
-	if err != nil {
-		return "", err
+// readResponse reads what the daemon said to a request that did not go through the official client.
+func readResponse(reply *http.Response) (*api.Response, error) {
+	response := &api.Response{}
+	if err := json.NewDecoder(reply.Body).Decode(response); err != nil {
+		return nil, fmt.Errorf("%s: %w", reply.Status, err)
 	}
-	return info.URL, nil
+	if response.Type == api.ErrorResponse {
+		return nil, api.NewStatusError(reply.StatusCode, response.Error)
+	}
+	return response, nil
 }

@@ -8,72 +8,85 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/hex"
-	"encoding/pem"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"slices"
 	"strings"
 
+	lxdclient "github.com/canonical/lxd/client"
 	"github.com/canonical/lxd/shared/api"
 )
 
-// serverCertificate asks an https daemon for its certificate and checks it against the pinned fingerprint before
-// anything is sent. The result, in PEM, pins the connections that follow. Without a fingerprint the certificate must
-// verify against the system's authorities and the result is empty, which makes the client do the same.
-func serverCertificate(ctx context.Context, address, fingerprint string) (string, error) {
-	ask := "connect to " + address
-	u, err := url.Parse(address)
-	if err != nil {
-		return "", &Error{Ask: ask, Kind: ErrUnsupported, Err: err}
-	}
-	host := u.Host
-	if u.Port() == "" {
-		host += ":8443"
-	}
-	if fingerprint == "" {
-		return "", verifyBySystem(ctx, ask, host)
-	}
+// defaultPort is the one that LXD and Incus listen on.
+const defaultPort = "8443"
 
-	want := normalFingerprint(fingerprint)
-	var found *x509.Certificate
-	dialer := tls.Dialer{Config: &tls.Config{
-		MinVersion: tls.VersionTLS13,
-		// The chain is not what is trusted here: the fingerprint is, and it is compared below.
-		InsecureSkipVerify: true, //nolint:gosec // see above
-		VerifyConnection: func(state tls.ConnectionState) error {
-			found = state.PeerCertificates[0]
-			if have := certificateFingerprint(found); have != want {
-				return &fingerprintError{want: want, have: have}
-			}
-			return nil
-		},
-	}}
-	conn, err := dialer.DialContext(ctx, "tcp", host)
-	if mismatch, ok := errors.AsType[*fingerprintError](err); ok {
-		return "", &Error{Ask: ask, Kind: ErrRefused, Err: mismatch}
-	}
+// dialHTTPS prepares the connection to an https daemon, and gives the full form of its address. Nothing is sent yet:
+// the daemon's certificate is checked on every connection, the first one as well, before a request goes through it.
+func dialHTTPS(ctx context.Context, address string, cfg Config, args *lxdclient.ConnectionArgs) (string, lxdclient.InstanceServer, error) {
+	full, err := httpsAddress(address)
 	if err != nil {
-		return "", classify(ask, err)
+		return "", nil, &Error{Ask: "connect to " + address, Kind: ErrUnsupported, Err: err}
 	}
-	if err := conn.Close(); err != nil {
-		return "", classify(ask, err)
+	ask := "connect to " + full
+	if (cfg.ClientCertificate == "") != (cfg.ClientKey == "") {
+		return "", nil, &Error{Ask: ask, Err: errors.New("client_certificate and client_key belong together: only one of them is given")}
 	}
-	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: found.Raw})), nil
+	args.TLSClientCert, args.TLSClientKey = cfg.ClientCertificate, cfg.ClientKey
+	// With a fingerprint the chain is not what is trusted.
+	args.InsecureSkipVerify = cfg.ServerFingerprint != ""
+	server, err := lxdclient.ConnectLXDWithContext(ctx, full, args)
+	if err != nil {
+		return "", nil, &Error{Ask: ask, Err: fmt.Errorf("client_certificate and client_key cannot be used: %w", err)}
+	}
+	if cfg.ServerFingerprint != "" {
+		transport, err := transportOf(server)
+		if err != nil {
+			return "", nil, &Error{Ask: ask, Err: err}
+		}
+		transport.TLSClientConfig.VerifyConnection = pin(cfg.ServerFingerprint)
+	}
+	return full, server, nil
 }
 
-func verifyBySystem(ctx context.Context, ask, host string) error {
-	dialer := tls.Dialer{Config: &tls.Config{MinVersion: tls.VersionTLS12}}
-	conn, err := dialer.DialContext(ctx, "tcp", host)
+// httpsAddress gives the full form of an https address: with its port, without anything after it.
+func httpsAddress(address string) (string, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "", err
+	}
+	if u.Scheme != "https" || u.Hostname() == "" {
+		return "", errAddressForm
+	}
+	port := u.Port()
+	if port == "" {
+		port = defaultPort
+	}
+	return "https://" + net.JoinHostPort(u.Hostname(), port), nil
+}
+
+// pin makes a check that refuses every daemon but the one whose certificate has the fingerprint.
+func pin(fingerprint string) func(tls.ConnectionState) error {
+	want := normalFingerprint(fingerprint)
+	return func(state tls.ConnectionState) error {
+		if have := certificateFingerprint(state.PeerCertificates[0]); have != want {
+			return &fingerprintError{want: want, have: have}
+		}
+		return nil
+	}
+}
+
+// certificateRefused says why the daemon's certificate was not accepted; it is nil if that is not what failed.
+func certificateRefused(err error) error {
+	if mismatch, ok := errors.AsType[*fingerprintError](err); ok {
+		return mismatch
+	}
 	if unverified, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		have := certificateFingerprint(unverified.UnverifiedCertificates[0])
-		return &Error{Ask: ask, Kind: ErrRefused, Err: fmt.Errorf(
-			"%w; if this is the right daemon (compare with `lxc info` there), set server_fingerprint = %q", err, have)}
+		return fmt.Errorf("%w; if this is the right daemon (compare with `lxc info` there), set server_fingerprint = %q", unverified, have)
 	}
-	if err != nil {
-		return classify(ask, err)
-	}
-	return conn.Close()
+	return nil
 }
 
 // fingerprintError is a daemon that is not the one whose fingerprint was given.
@@ -96,6 +109,9 @@ func normalFingerprint(s string) string {
 // introduce makes the client certificate known to the daemon by a trust token, and reads again what it says then.
 func (d *Daemon) introduce(ctx context.Context, cfg Config) (*api.Server, error) {
 	ask := "introduce this client to " + d.address
+	if cfg.ClientCertificate == "" {
+		return nil, &Error{Ask: ask, Kind: ErrRefused, Err: errors.New("a trust_token introduces a client certificate: give client_certificate and client_key too")}
+	}
 	request := api.CertificatesPost{Name: "terraform-provider-lab", Type: api.CertificateTypeClient, TrustToken: cfg.TrustToken}
 	info, _, err := d.client(ctx).GetServer()
 	if err != nil {
