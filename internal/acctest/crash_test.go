@@ -33,9 +33,9 @@ func TestCrashingRun(t *testing.T) { //nolint:paralleltest // It is alone in its
 	select {}
 }
 
-// crash starts a run of another process in base, waits until a machine runs in it, and returns it with the name of its
-// bridge.
-func crash(t *testing.T, base, mode string) (cmd *exec.Cmd, bridge string) {
+// crash starts a run of another process in base, waits until a machine runs in it, and returns it with the names of its
+// network interfaces.
+func crash(t *testing.T, base, mode string) (cmd *exec.Cmd, interfaces []string) {
 	t.Helper()
 	need(t)
 	if err := missing(); err != nil {
@@ -57,12 +57,25 @@ func crash(t *testing.T, base, mode string) (cmd *exec.Cmd, bridge string) {
 				for lines.Scan() {
 				}
 			}()
-			return cmd, name
+			return cmd, append(portsOf(t, name), name)
 		}
 		t.Log(lines.Text())
 	}
 	t.Fatal("the other run did not get ready")
-	return nil, ""
+	return nil, nil
+}
+
+// portsOf returns what is connected to a bridge: the machine's interface, seen from the host.
+func portsOf(t *testing.T, bridge string) []string {
+	t.Helper()
+	ports, err := ports(bridge)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(ports) == 0 {
+		t.Fatalf("no machine is connected to %s", bridge)
+	}
+	return ports
 }
 
 // openDir returns a temporary directory that containers can reach their files through.
@@ -84,7 +97,7 @@ func openDir(t *testing.T) string {
 }
 
 // leftovers lists what is there of runs in base.
-func leftovers(t *testing.T, base, bridge string) []string {
+func leftovers(t *testing.T, base string, interfaces []string) []string {
 	t.Helper()
 	dirs, err := filepath.Glob(filepath.Join(base, spacePattern))
 	if err != nil {
@@ -99,11 +112,17 @@ func leftovers(t *testing.T, base, bridge string) []string {
 		t.Fatal(err)
 	}
 	left := append(append(dirs, mounts...), loops...)
-	if _, err := os.Stat(filepath.Join("/sys/class/net", bridge)); err == nil {
-		left = append(left, "bridge "+bridge)
+	rules, err := exec.CommandContext(t.Context(), "nft", "list", "ruleset").Output()
+	if err != nil {
+		t.Log(err) // LXD uses another firewall then, and its rules are not looked at.
 	}
-	if out, err := exec.CommandContext(t.Context(), "nft", "list", "ruleset").Output(); err == nil && strings.Contains(string(out), bridge) {
-		left = append(left, "firewall rules for "+bridge)
+	for _, name := range interfaces {
+		if _, err := os.Stat(filepath.Join("/sys/class/net", name)); err == nil {
+			left = append(left, "interface "+name)
+		}
+		if strings.Contains(string(rules), name) {
+			left = append(left, "firewall rules for "+name)
+		}
 	}
 	pids, err := allPIDs()
 	if err != nil {
@@ -118,16 +137,16 @@ func leftovers(t *testing.T, base, bridge string) []string {
 }
 
 // awaitGone waits until nothing is left in base, which another process cares for.
-func awaitGone(t *testing.T, base, bridge string) {
+func awaitGone(t *testing.T, base string, interfaces []string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), takedownTimeout)
 	defer cancel()
 	for {
-		left := leftovers(t, base, bridge)
+		left := leftovers(t, base, interfaces)
 		if len(left) == 0 {
 			return
 		}
-		if err := pause(ctx, pollInterval); err != nil {
+		if err := pause(ctx); err != nil {
 			t.Fatalf("still there: %q", left)
 		}
 	}
@@ -139,7 +158,7 @@ func TestDeadRunIsCleanedUp(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
 			base := openDir(t)
-			cmd, bridge := crash(t, base, mode)
+			cmd, interfaces := crash(t, base, mode)
 			if signal != nil {
 				if err := cmd.Process.Signal(signal); err != nil {
 					t.Fatal(err)
@@ -148,7 +167,7 @@ func TestDeadRunIsCleanedUp(t *testing.T) {
 			if err := cmd.Wait(); err == nil {
 				t.Error("the other run succeeded")
 			}
-			awaitGone(t, base, bridge)
+			awaitGone(t, base, interfaces)
 		})
 	}
 }
@@ -159,11 +178,11 @@ func TestSweep(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
 			base := openDir(t)
-			cmd, bridge := crash(t, base, "kill")
+			cmd, interfaces := crash(t, base, "kill")
 			if err := sweep(t.Context(), base); err != nil {
 				t.Fatal(err)
 			}
-			if left := leftovers(t, base, bridge); len(left) == 0 {
+			if left := leftovers(t, base, interfaces); len(left) == 0 {
 				t.Fatal("a run that goes on was swept")
 			}
 			kill(t, childrenNamed(t, cmd.Process.Pid, filepath.Base(os.Args[0]))) // What would clean up.
@@ -179,7 +198,7 @@ func TestSweep(t *testing.T) {
 			if err := sweep(ctx, base); err != nil {
 				t.Fatal(err)
 			}
-			if left := leftovers(t, base, bridge); len(left) > 0 {
+			if left := leftovers(t, base, interfaces); len(left) > 0 {
 				t.Errorf("left after the sweep: %q", left)
 			}
 		})

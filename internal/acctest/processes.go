@@ -44,7 +44,7 @@ func endProcesses(ctx context.Context, dir string) error {
 				return err
 			}
 		}
-		if err := pause(ctx, pollInterval); err != nil {
+		if err := pause(ctx); err != nil {
 			return fmt.Errorf("processes of the daemon in %s do not end: %v: %w", dir, processes, err)
 		}
 	}

@@ -4,12 +4,15 @@ package acctest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"syscall"
+
+	"github.com/gofrs/flock"
 )
 
 const reaperLog = "reaper.log"
@@ -52,20 +55,37 @@ func reap(dir string) int {
 	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
-	lock, ok, err := lockSpace(dir)
+	ctx, cancel := context.WithTimeout(context.Background(), takedownTimeout)
+	defer cancel()
+	lock, err := inheritSpace(ctx, dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return 0 // Another run's sweep was faster.
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	if !ok {
-		return 0 // Another run's sweep has taken over.
-	}
 	defer func() { _ = lock.Close() }()
-	ctx, cancel := context.WithTimeout(context.Background(), takedownTimeout)
-	defer cancel()
 	if err := takeDown(ctx, dir); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return 0
+}
+
+// inheritSpace waits for the lock of a space. The kernel may close the pipe of a process that dies before it gives back
+// its lock.
+func inheritSpace(ctx context.Context, dir string) (*flock.Flock, error) {
+	for {
+		lock, ok, err := lockSpace(dir)
+		if ok || err != nil {
+			return lock, err
+		}
+		if _, err := os.Stat(dir); err != nil {
+			return nil, err
+		}
+		if err := pause(ctx); err != nil {
+			return nil, fmt.Errorf("somebody else holds %s: %w", dir, err)
+		}
+	}
 }

@@ -56,10 +56,18 @@ func takeDownHost(ctx context.Context, root string) error {
 	return os.RemoveAll(root)
 }
 
-// removeBridge removes what a network of a dead daemon left in the kernel.
+// removeBridge removes what a network of a dead daemon left in the kernel, the interfaces of its machines included: when
+// a machine ends, its own end of the cable comes back to the host, for LXD to remove.
 func removeBridge(ctx context.Context, name string) error {
+	interfaces, err := ports(name)
+	if err != nil {
+		return err
+	}
 	if _, err := os.Stat(filepath.Join("/sys/class/net", name, "bridge")); err == nil {
-		if err := run(ctx, "ip", "link", "delete", name); err != nil {
+		interfaces = append(interfaces, name)
+	}
+	for _, i := range interfaces {
+		if err := run(ctx, "ip", "link", "delete", i); err != nil {
 			return err
 		}
 	}
@@ -67,6 +75,15 @@ func removeBridge(ctx context.Context, name string) error {
 		return nil //nolint:nilerr // Then LXD did not use it either.
 	}
 	return removeChains(ctx, name)
+}
+
+// ports returns the interfaces that are connected to a bridge.
+func ports(bridge string) ([]string, error) {
+	paths, err := filepath.Glob(filepath.Join("/sys/class/net", bridge, "brif", "*"))
+	for i, path := range paths {
+		paths[i] = filepath.Base(path)
+	}
+	return paths, err
 }
 
 // removeChains removes the chains that LXD's nftables driver made for a bridge: they are called KIND.BRIDGE.
@@ -119,7 +136,7 @@ func releaseDisks(ctx context.Context, root string) error {
 			errs = append(errs, run(ctx, "losetup", "--detach", l))
 		}
 		last = errors.Join(errs...)
-		if err := pause(ctx, pollInterval); err != nil {
+		if err := pause(ctx); err != nil {
 			return errors.Join(err, last)
 		}
 	}
@@ -166,9 +183,9 @@ func loopsBelow(root string) ([]string, error) {
 	return devices, nil
 }
 
-// pause waits, unless ctx ends first.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
+// pause waits until it is time to look again, unless ctx ends first.
+func pause(ctx context.Context) error {
+	timer := time.NewTimer(pollInterval)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
