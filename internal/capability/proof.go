@@ -50,6 +50,11 @@ func (p *Proof) CopyOnWrite() bool {
 	return p.Snapshot.Verdict == Proven && p.Branch.Verdict == Proven && p.Restore.Verdict == Proven
 }
 
+// copies says that one of the operations was seen to copy.
+func (p *Proof) copies() bool {
+	return p.Snapshot.Verdict == Degraded || p.Branch.Verdict == Degraded || p.Restore.Verdict == Degraded
+}
+
 // conclusive says that no operation was left in doubt.
 func (p *Proof) conclusive() bool {
 	return p.Snapshot.Verdict != Unproven && p.Branch.Verdict != Unproven && p.Restore.Verdict != Unproven

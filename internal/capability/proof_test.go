@@ -114,7 +114,7 @@ func TestRefuseProof(t *testing.T) {
 	if detail := refuseProof("lab", proof, nil).Detail(); !strings.Contains(detail, "is a copy") || !strings.Contains(detail, "64MiB") {
 		t.Errorf("a copy is refused without saying so, or without figures:\n%s", detail)
 	}
-	proof.Restore.Verdict = Unproven
+	proof.Snapshot.Verdict, proof.Restore.Verdict = Proven, Unproven
 	detail := refuseProof("lab", proof, &Refusal{Capability: Headroom, Found: "the pool is full"}).Detail()
 	for _, part := range []string{"contradict", "inconclusive", "the pool is full", "--prove --pool lab"} {
 		if !strings.Contains(detail, part) {

@@ -90,8 +90,8 @@ func (c *Checker) probe(ctx context.Context, facts *Facts, at site, name string)
 		return nil, err
 	}
 	proof := prove(at, pool, measured)
-	// Doubt, and the word of a single witness, is met with more data.
-	if !proof.conclusive() || !measured.metered() {
+	// Doubt, and the word of a single witness, is met with more data; a copy that was seen is beyond both.
+	if !proof.copies() && (!proof.conclusive() || !measured.metered()) {
 		measured, err = c.measurePool(ctx, facts, at, pool, repeatFactor*measured.bytes)
 		if refusal, refused := errors.AsType[*Refusal](err); refused {
 			return proof, refuseProof(name, proof, refusal)
@@ -149,7 +149,7 @@ func refuseProof(name string, proof *Proof, cause *Refusal) *Refusal {
 		Evidence: proof.Evidence(),
 		Remedy:   "Use a pool that copies on write: lab_storage_pool makes one, with driver btrfs by default.",
 	}
-	if !proof.conclusive() {
+	if !proof.copies() {
 		refusal.Found = where + " was probed, and the measurements contradict each other"
 		refusal.Remedy = fmt.Sprintf("Try again when the host is less busy: `terraform-provider-lab capability --prove --pool %s`.", name)
 	}
