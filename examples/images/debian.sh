@@ -49,8 +49,8 @@ install_tools() {
 
   command -v apt-get >/dev/null || die "please install: ${missing[*]} (this script can do so only where there is apt-get)"
   say "installing ${missing[*]}, to build the image with"
-  as_root apt-get update -qq >&2
-  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "${missing[@]}" >&2
+  as_root apt-get update -qq >/dev/null
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "${missing[@]}" >/dev/null
 }
 
 # mirror prints the address of the Debian mirror that apt uses here. It prints nothing on a host that has none
@@ -64,7 +64,7 @@ mirror() {
 
   uri=$(configured_mirror)
   if [[ -z $uri ]] && grep -qx ID=debian /etc/os-release; then
-    as_root apt-get update -qq >&2 # only downloaded indexes tell whose they are
+    as_root apt-get update -qq >/dev/null # only downloaded indexes tell whose they are
     uri=$(configured_mirror)
   fi
 
