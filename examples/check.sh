@@ -59,6 +59,9 @@ for file in examples/resources/*/import-by-identity.tf; do
   fi
 done
 check examples/four-machine-lab examples/four-machine-lab/*.tf examples/four-machine-lab/*.service
+for dir in examples/acceptance-loop examples/acceptance-loop/{dirty,check}; do
+  check "$dir" "$dir"/*.tf
+done
 
 awk -v dir="$work" '/^```hcl$/ { n++; inside = 1; next } /^```$/ { inside = 0 } inside { print > (dir "/readme-" n ".tf") }' README.md
 for file in "$work"/readme-*.tf; do
