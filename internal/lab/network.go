@@ -22,6 +22,9 @@ import (
 // NoAddress stands for the address of a bridge that has none of a family.
 const NoAddress = "none"
 
+// bridge is the type of the networks that we make, in LXD's words.
+const bridge = "bridge"
+
 // NetworkSpec is a managed bridge with DHCP and DNS as it should be.
 type NetworkSpec struct {
 	Name, Description string
@@ -35,11 +38,7 @@ type NetworkSpec struct {
 }
 
 // Network is a network as the daemon has it.
-type Network struct {
-	NetworkSpec
-	// Type is LXD's: "bridge" for those that we make.
-	Type string
-}
+type Network struct{ NetworkSpec }
 
 // HasAddress says whether the bridge has an address of its own, of any family.
 func (n *Network) HasAddress() bool { return n.IPv4Address != NoAddress || n.IPv6Address != NoAddress }
@@ -69,7 +68,7 @@ func (s NetworkSpec) config() map[string]string {
 // CreateNetwork makes a bridge. One that was made although an error came of it is returned beside the error.
 func (l *Lab) CreateNetwork(ctx context.Context, spec NetworkSpec) (*Network, error) {
 	id := uuid.NewString()
-	post := api.NetworksPost{Name: spec.Name, Type: "bridge", NetworkPut: api.NetworkPut{Description: spec.Description, Config: spec.config()}}
+	post := api.NetworksPost{Name: spec.Name, Type: bridge, NetworkPut: api.NetworkPut{Description: spec.Description, Config: spec.config()}}
 	post.Config[keyID] = id
 	if err := l.daemon.CreateNetwork(ctx, post); err != nil {
 		if spec.IPv4Address == "" && strings.Contains(err.Error(), "unused IPv4 subnet") {
@@ -105,12 +104,14 @@ func (l *Lab) Network(ctx context.Context, name string, declared map[string]stri
 	if !live.Managed {
 		return nil, fmt.Errorf("network %q is an interface of the host that the daemon does not manage", name)
 	}
+	if live.Type != bridge {
+		return nil, fmt.Errorf("network %q is of type %q, and not a bridge", name, live.Type)
+	}
 	return networkOf(live, declared), nil
 }
 
 func networkOf(live *api.Network, declared map[string]string) *Network {
 	network := &Network{
-		Type: live.Type,
 		NetworkSpec: NetworkSpec{
 			Name: live.Name, Description: live.Description,
 			IPv4Address: cmp.Or(live.Config["ipv4.address"], NoAddress),
