@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package provider
+
+import (
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/cowlab/terraform-provider-lab/internal/lxd/lxdtest"
+)
+
+// copying is a daemon, behind a proxy, whose pool "lab" turns out to copy: somebody makes it do so before it is probed.
+func copying(t *testing.T) (*lxdtest.Server, *lxdtest.Proxy) {
+	t.Helper()
+	daemon := lxdtest.New(t, lxdtest.WithDrivers("btrfs", "zfs"), lxdtest.WithLatency(func(work lxdtest.Work) time.Duration {
+		return time.Duration(work.Bytes) * time.Second / (512 << 20)
+	}))
+	proxy := lxdtest.NewProxy(t, daemon.Socket())
+	proxy.Add(lxdtest.Rule{Method: http.MethodPost, Path: `/images$`, Do: func() {
+		client := daemon.Client(t)
+		pool, etag, err := client.GetStoragePool("lab")
+		if err == nil {
+			pool.Config["zfs.clone_copy"] = "false"
+			err = client.UpdateStoragePool("lab", pool.Writable(), etag)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}})
+	return daemon, proxy
+}
+
+func TestPoolThatFailsItsProof(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		config args
+		kept   bool
+	}{
+		"on a loop file":          {args{"name": "lab", "driver": "zfs"}, false},
+		"on a source of a user's": {args{"name": "lab", "driver": "zfs", "source": "tank"}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			daemon, proxy := copying(t)
+			pool := newTerraform(t, args{"address": proxy.Address()}).resource("lab_storage_pool")
+			_, d := pool.apply(test.config)
+			wantError(t, d, "Host refused: copy-on-write storage", `"lab"`)
+			names, err := daemon.Client(t).GetStoragePoolNames()
+			must(t, err)
+			if slices.Contains(names, "lab") != test.kept || pool.gone() == test.kept {
+				t.Errorf("the daemon has %v, the state has it: %t", names, !pool.gone())
+			}
+			instances, err := daemon.Client(t).GetInstanceNames("")
+			must(t, err)
+			if len(instances) > 0 {
+				t.Errorf("the probe left %v", instances)
+			}
+		})
+	}
+}
+
+func TestPoolThatCouldNotBeProved(t *testing.T) {
+	t.Parallel()
+	daemon := lxdtest.New(t)
+	proxy := lxdtest.NewProxy(t, daemon.Socket())
+	pool := newTerraform(t, args{"address": proxy.Address()}).resource("lab_storage_pool")
+	config := args{"name": "lab", "size": "10GiB"}
+	proxy.Add(lxdtest.Rule{Method: http.MethodPost, Path: `/instances$`, Status: 503, Error: "not now"})
+	_, d := pool.apply(config)
+	wantError(t, d, `Unable to create storage pool "lab"`, "not now")
+	if pool.gone() {
+		t.Fatal("the pool that was made is not in the state")
+	}
+	proxy.Clear()
+	pool.mustApply(actionReplace, config)
+	if verdict := pool.get("verification", "snapshot", "verdict"); verdict != "proven" {
+		t.Errorf("snapshot is %v", verdict)
+	}
+	pool.mustApply(actionNone, args{"name": "lab", "size": "10240MiB"})
+	pool.mustDestroy()
+	if names, err := daemon.Client(t).GetStoragePoolNames(); err != nil || len(names) > 0 {
+		t.Errorf("left over: %v, %v", names, err)
+	}
+}
+
+func TestPoolIsProvedAnewWhenItsConfigurationChanges(t *testing.T) {
+	t.Parallel()
+	daemon := lxdtest.New(t)
+	pool := newTerraform(t, args{"address": daemon.Address()}).resource("lab_storage_pool")
+	pool.mustApply(actionCreate, args{"name": "lab"})
+	probes := func() int {
+		count := 0
+		for _, request := range daemon.Requests() {
+			if request.Method == http.MethodPost && request.Path == "/1.0/images" {
+				count++
+			}
+		}
+		return count
+	}
+	before := probes()
+	pool.mustApply(actionUpdate, args{"name": "lab", "description": "x", "config": args{"user.role": "a"}})
+	if probes() != before {
+		t.Error("a pool was probed again for a key that means nothing to the daemon")
+	}
+	pool.mustApply(actionUpdate, args{"name": "lab", "config": args{"btrfs.mount_options": "noatime"}})
+	if probes() == before || pool.get("verification", "restore", "verdict") != "proven" {
+		t.Errorf("the pool was probed %d times, verification is %v", probes()-before, pool.get("verification"))
+	}
+}
