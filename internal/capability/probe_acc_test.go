@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/canonical/lxd/shared/api"
 	"github.com/google/go-cmp/cmp"
@@ -172,10 +173,15 @@ var interruptions = map[string]func(instances []api.Instance) bool{
 	"while it branches":         func(instances []api.Instance) bool { return len(instances) >= 3 },
 }
 
+// patience bounds the waits of tests; what is waited for takes seconds.
+const patience = 2 * time.Minute
+
 // await waits until the daemon's machines are as wanted.
 func await(t *testing.T, daemon *lxd.Daemon, what string, wanted func([]api.Instance) bool) {
 	t.Helper()
-	err := lxd.Poll(t.Context(), what, func(ctx context.Context) (bool, string, error) {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	err := lxd.Poll(ctx, what, func(ctx context.Context) (bool, string, error) {
 		instances, err := daemon.Instances(ctx)
 		return wanted(instances), fmt.Sprintf("%d machines", len(instances)), err
 	})
