@@ -30,7 +30,7 @@ func (l *Lab) CreateMachine(ctx context.Context, spec MachineSpec) (*Machine, Ma
 		return nil, timings, err
 	}
 	if _, _, err := l.checker.EnsureProof(ctx, spec.Pool); err != nil {
-		return nil, timings, err
+		return nil, timings, &ArgumentError{Argument: "pool", Err: err}
 	}
 	unlock, err := l.daemon.Lock(ctx, spec.Name)
 	if err != nil {
