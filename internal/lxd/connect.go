@@ -101,7 +101,7 @@ func dial(ctx context.Context, cfg Config) (address string, server lxdclient.Ins
 		if path == "" {
 			return "", nil, &Error{Ask: "connect to " + address, Kind: ErrUnsupported, Err: errAddressForm}
 		}
-		if err = reach(ctx, path); err != nil {
+		if err := reach(ctx, path); err != nil {
 			return "", nil, err
 		}
 		server, err = lxdclient.ConnectLXDUnixWithContext(ctx, path, args)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -52,9 +53,10 @@ func TestCandidates(t *testing.T) {
 func deadSocket(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(filepath.Dir(listen(t, http.NotFoundHandler())), "dead.socket")
-	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	must(t, err)
-	must(t, errors.Join(syscall.Bind(fd, &syscall.SockaddrUnix{Name: path}), syscall.Close(fd)))
+	listener.SetUnlinkOnClose(false)
+	must(t, listener.Close())
 	return path
 }
 

@@ -56,7 +56,7 @@ func TestClassify(t *testing.T) {
 		{400, "Instance is frozen", ErrRefused},
 		{400, `Instance type "virtual-machine" is not supported on this server: vhost_vsock kernel module not loaded`, ErrUnsupported},
 		{403, "not authorized", ErrRefused},
-		{401, "Unauthorized", ErrRefused},
+		{401, "not authorised", ErrRefused},
 		{500, `Required tool "lvm" is missing`, ErrUnsupported},
 		{500, `Error loading "zfs" module`, ErrUnsupported},
 		{500, "Unknown driver", ErrUnsupported},

@@ -3,27 +3,14 @@
 package lxd
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
-	"strings"
-	"sync"
-	"syscall"
 	"time"
 
 	"github.com/canonical/lxd/shared/api"
-	"github.com/gorilla/websocket"
 )
-
-// killGrace is how long a command that was told to die may take to do so.
-const killGrace = 2 * time.Second
-
-// outputLimit is how many bytes of each stream are kept: the last ones, where the reason of a failure is.
-const outputLimit = 64 << 10
 
 // Command is something to run in a machine.
 type Command struct {
@@ -75,14 +62,16 @@ func (d *Daemon) exec(ctx context.Context, ask, instance string, command Command
 
 	stop := context.AfterFunc(ctx, streams.kill)
 	defer stop()
-	// The command's end is waited for beyond the context, for as long as a killed command may take.
-	grace, cancel := withGrace(ctx, killGrace)
+	wait, cancel := streams.patience(ctx)
 	defer cancel()
-	ended, err := d.await(grace, ask, operation)
+	ended, err := d.await(wait, ask, operation)
 	if cause := ctx.Err(); cause != nil {
 		return nil, &Error{Ask: ask, Kind: timeoutKind(cause), Err: &TimeoutError{
 			Condition: "the command has ended", LastSeen: streams.lastSeen(ended != nil), Waited: time.Since(request.started), Cause: cause,
 		}}
+	}
+	if ended == nil && wait.Err() != nil {
+		return nil, &Error{Ask: ask, Kind: ErrUnsupported, Err: errOutputHeld}
 	}
 	// A command that is not there gives a failed operation and, beside it, a plain exit code.
 	code, ok := exitCode(ended)
@@ -108,162 +97,6 @@ func exitCode(operation *api.Operation) (int, bool) {
 	return int(code), ok && code >= 0
 }
 
-// withGrace is a context that ends some time after its parent.
-func withGrace(parent context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(parent))
-	stop := context.AfterFunc(parent, func() {
-		timer := time.AfterFunc(grace, cancel)
-		context.AfterFunc(ctx, func() { timer.Stop() })
-	})
-	return ctx, func() { stop(); cancel() }
-}
-
-// streams are the websockets of a running command.
-type streams struct {
-	control        *websocket.Conn
-	conns          []*websocket.Conn
-	readers        sync.WaitGroup
-	stdout, stderr tail
-}
-
-// attach connects to the streams of a command, which makes it start. The control stream comes first, so that there is
-// no command that cannot be killed.
-func (d *Daemon) attach(ctx context.Context, operation *api.Operation) (*streams, error) {
-	fds, ok := operation.Metadata["fds"].(map[string]any)
-	if !ok {
-		return nil, errors.New("the daemon offered no streams for the command")
-	}
-	s := &streams{}
-	for _, name := range []string{api.SecretNameControl, "0", "1", "2"} {
-		secret, ok := fds[name].(string)
-		if !ok {
-			continue
-		}
-		conn, err := d.websocket(ctx, api.NewURL().Path("1.0", "operations", operation.ID, "websocket").WithQuery("secret", secret))
-		if err != nil {
-			s.kill() // it may have started, if it was the last stream that failed on our side only
-			s.close()
-			return nil, err
-		}
-		s.conns = append(s.conns, conn)
-		switch name {
-		case "0":
-			// No input: an end of file, as an empty text message.
-			_ = conn.WriteMessage(websocket.TextMessage, nil)
-		case "1":
-			s.readers.Go(func() { s.stdout.readFrom(conn) })
-		case "2":
-			s.readers.Go(func() { s.stderr.readFrom(conn) })
-		default:
-			s.control = conn
-			go func() { _, _, _ = conn.ReadMessage() }() // answers the daemon's pings until it is closed
-		}
-	}
-	return s, nil
-}
-
-// websocket connects to a stream of the daemon. The official client's own call takes no context.
-func (d *Daemon) websocket(ctx context.Context, at *api.URL) (*websocket.Conn, error) {
-	transport, err := transportOf(d.server)
-	if err != nil {
-		return nil, err
-	}
-	base, err := d.server.GetConnectionInfo()
-	if err != nil {
-		return nil, err
-	}
-	connect := transport.DialContext
-	if connect == nil {
-		connect = new(net.Dialer).DialContext
-	}
-	dialer := websocket.Dialer{TLSClientConfig: transport.TLSClientConfig, Proxy: transport.Proxy}
-	// The library minds the context while it connects, but not while it waits for the daemon's answer after that.
-	stop := func() bool { return true }
-	dialer.NetDialContext = func(dialing context.Context, network, address string) (net.Conn, error) {
-		conn, err := connect(dialing, network, address)
-		if err == nil {
-			stop = context.AfterFunc(ctx, func() { _ = conn.Close() })
-		}
-		return conn, err
-	}
-	conn, reply, err := dialer.DialContext(ctx, "ws"+strings.TrimPrefix(base.URL, "http")+at.String(), http.Header{"User-Agent": {d.userAgent}})
-	if !stop() {
-		err = ctx.Err()
-	}
-	if reply != nil {
-		defer func() { _ = reply.Body.Close() }()
-	}
-	if errors.Is(err, websocket.ErrBadHandshake) {
-		_, err = readResponse(reply)
-	}
-	return conn, err
-}
-
-// kill sends the command SIGKILL.
-func (s *streams) kill() {
-	if s.control == nil {
-		return
-	}
-	message, err := json.Marshal(api.InstanceExecControl{Command: "signal", Signal: int(syscall.SIGKILL)})
-	if err == nil {
-		_ = s.control.WriteMessage(websocket.TextMessage, message) // the command may be gone already
-	}
-}
-
-// drain waits for the rest of the output: the daemon ends each stream, but a background child may hold one open.
-func (s *streams) drain() {
-	done := make(chan struct{})
-	go func() { s.readers.Wait(); close(done) }()
-	timer := time.NewTimer(killGrace)
-	defer timer.Stop()
-	select {
-	case <-done:
-	case <-timer.C:
-	}
-}
-
-// lastSeen says what became of a command that was to be killed, and what it said last.
-func (s *streams) lastSeen(ended bool) string {
-	seen := "the command was killed"
-	if !ended {
-		seen = fmt.Sprintf("the command was told to die, and had not done so %s later", killGrace)
-	}
-	for _, output := range []*tail{&s.stderr, &s.stdout} {
-		if lines := strings.Split(strings.TrimSpace(string(output.Bytes())), "\n"); lines[len(lines)-1] != "" {
-			return fmt.Sprintf("%s; it had printed %q", seen, lines[len(lines)-1])
-		}
-	}
-	return seen
-}
-
-func (s *streams) close() {
-	for _, conn := range s.conns {
-		_ = conn.Close()
-	}
-}
-
-// tail keeps the end of what is written to it.
-type tail struct {
-	mu     sync.Mutex
-	buffer bytes.Buffer
-}
-
-func (t *tail) readFrom(conn *websocket.Conn) {
-	for {
-		kind, data, err := conn.ReadMessage()
-		if err != nil || kind == websocket.TextMessage {
-			return // the daemon ends a stream with a text message
-		}
-		t.mu.Lock()
-		t.buffer.Write(data)
-		t.buffer.Next(max(0, t.buffer.Len()-outputLimit))
-		t.mu.Unlock()
-	}
-}
-
-// Bytes is what has been kept so far.
-func (t *tail) Bytes() []byte {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return bytes.Clone(t.buffer.Bytes())
-}
+// errOutputHeld is a command whose exit code an older daemon (LXD 5.0) will not tell before its output is closed.
+var errOutputHeld = errors.New("the command has ended, but what it left in the background holds its output open, " +
+	"and this daemon does not tell the exit code before that ends: redirect the output of what is to stay, for instance to /dev/null")

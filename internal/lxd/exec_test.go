@@ -119,19 +119,39 @@ func TestExecThatMayNotAttach(t *testing.T) {
 	}
 }
 
-func TestWithGrace(t *testing.T) {
+func TestPatienceWithACommand(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		parent, end := context.WithTimeout(t.Context(), time.Minute)
-		defer end()
-		ctx, cancel := withGrace(parent, time.Second)
-		defer cancel()
-		start := time.Now()
-		<-ctx.Done()
-		if got := time.Since(start); got != time.Minute+time.Second {
-			t.Errorf("it ended after %s, want a second after its parent", got)
-		}
-	})
+	for name, test := range map[string]struct {
+		contextEnds, commandEnds time.Duration // 0 for never
+		want                     time.Duration
+	}{
+		"killed, and it dies":         {contextEnds: time.Minute, commandEnds: time.Minute + time.Second, want: time.Minute + time.Second},
+		"killed, but it does not die": {contextEnds: time.Minute, want: time.Minute + killGrace},
+		"output is held":              {commandEnds: time.Minute, want: time.Minute + outputGrace},
+		"output is held for too long": {commandEnds: time.Minute, contextEnds: time.Minute + time.Second, want: time.Minute + time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s, ctx := &streams{ended: make(chan struct{})}, t.Context()
+				if test.contextEnds > 0 {
+					var end context.CancelFunc
+					ctx, end = context.WithTimeout(ctx, test.contextEnds)
+					defer end()
+				}
+				if test.commandEnds > 0 {
+					time.AfterFunc(test.commandEnds, func() { close(s.ended) })
+				}
+				start := time.Now()
+				wait, cancel := s.patience(ctx)
+				defer cancel()
+				<-wait.Done()
+				if got := time.Since(start); got != test.want {
+					t.Errorf("it ended after %s, want %s", got, test.want)
+				}
+			})
+		})
+	}
 }
 
 // stream makes a websocket that the messages arrive on, and then what ends it.

@@ -5,6 +5,7 @@ package lxd
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -27,12 +28,20 @@ type File struct {
 // permissionBits are what the daemon sets of a file's mode; it drops all others without a word.
 const permissionBits = 0o777
 
-// PushFile writes a file into an instance, running or (containers) stopped. The parent directory must exist; the error
-// is [ErrNotFound] where it does not. A directory that exists stays as it is, and is no error.
+// PushFile writes a file into an instance, running or (containers) stopped, in the place of one that is there. The
+// parent directory must exist; the error is [ErrNotFound] where it does not. A directory that exists stays as it is,
+// and is no error.
 func (d *Daemon) PushFile(ctx context.Context, instance string, file File) error {
 	ask := fmt.Sprintf("write %s in machine %q", file.Path, instance)
 	if file.Mode&^permissionBits != 0 {
 		return &Error{Ask: ask, Kind: ErrUnsupported, Err: fmt.Errorf("the daemon sets no more than permissions (0777) on a file, and mode is %04o", file.Mode)}
+	}
+	at := d.path("instances", instance, "files").WithQuery("path", file.Path)
+	if !file.Directory && !d.HasExtension("instances_files_modify_permissions") {
+		// LXD 5.0 and Incus leave a file that exists with its owner and mode.
+		if err := d.change(ctx, ask, http.MethodDelete, at, nil, ""); err != nil && !errors.Is(err, ErrNotFound) {
+			return err
+		}
 	}
 	header := http.Header{}
 	setHeader(header, "uid", strconv.FormatInt(file.UID, 10))
@@ -40,14 +49,12 @@ func (d *Daemon) PushFile(ctx context.Context, instance string, file File) error
 	setHeader(header, "mode", fmt.Sprintf("%04o", file.Mode))
 	setHeader(header, "type", "file")
 	setHeader(header, "write", "overwrite")
-	// Newer daemons leave a file that exists with its owner and mode unless they are told.
-	setHeader(header, "modify-perm", "uid,gid,mode")
+	setHeader(header, "modify-perm", "uid,gid,mode") // of a file that exists, where the daemon knows how
 	header.Set("Content-Type", "application/octet-stream")
 	if file.Directory {
 		setHeader(header, "type", "directory")
 		file.Content = nil
 	}
-	at := d.path("instances", instance, "files").WithQuery("path", file.Path)
 	_, err := d.upload(ctx, ask, at, header, bytes.NewReader(file.Content))
 	return err
 }

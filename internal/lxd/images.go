@@ -118,26 +118,22 @@ func (l local) Read(p []byte) (int, error) {
 
 // ReplaceImage writes the properties and flags of an image.
 func (d *Daemon) ReplaceImage(ctx context.Context, fingerprint string, image api.ImagePut, etag string) error {
-	_, err := d.change(ctx, "update image "+fingerprint, http.MethodPut, d.path("images", fingerprint), image, etag)
-	return err
+	return d.change(ctx, "update image "+fingerprint, http.MethodPut, d.path("images", fingerprint), image, etag)
 }
 
 // DeleteImage removes an image.
 func (d *Daemon) DeleteImage(ctx context.Context, fingerprint string) error {
-	_, err := d.change(ctx, "delete image "+fingerprint, http.MethodDelete, d.path("images", fingerprint), nil, "")
-	return err
+	return d.change(ctx, "delete image "+fingerprint, http.MethodDelete, d.path("images", fingerprint), nil, "")
 }
 
 // CreateImageAlias gives an image a name.
 func (d *Daemon) CreateImageAlias(ctx context.Context, alias api.ImageAliasesPost) error {
-	_, err := d.change(ctx, fmt.Sprintf("create image alias %q", alias.Name), http.MethodPost, d.path("images", "aliases"), alias, "")
-	return err
+	return d.change(ctx, fmt.Sprintf("create image alias %q", alias.Name), http.MethodPost, d.path("images", "aliases"), alias, "")
 }
 
 // DeleteImageAlias takes a name away from an image.
 func (d *Daemon) DeleteImageAlias(ctx context.Context, name string) error {
-	_, err := d.change(ctx, fmt.Sprintf("delete image alias %q", name), http.MethodDelete, d.path("images", "aliases", name), nil, "")
-	return err
+	return d.change(ctx, fmt.Sprintf("delete image alias %q", name), http.MethodDelete, d.path("images", "aliases", name), nil, "")
 }
 
 // ImageUnpacked says whether a pool holds an image unpacked, so that a machine made from it there costs no more than

@@ -30,41 +30,35 @@ func (d *Daemon) InstanceState(ctx context.Context, name string) (*api.InstanceS
 
 // CreateInstance makes an instance, from an image, as a copy, or empty, as its source says. It does not start it.
 func (d *Daemon) CreateInstance(ctx context.Context, instance api.InstancesPost) error {
-	_, err := d.change(ctx, fmt.Sprintf("create machine %q", instance.Name), http.MethodPost, d.path("instances"), instance, "")
-	return err
+	return d.change(ctx, fmt.Sprintf("create machine %q", instance.Name), http.MethodPost, d.path("instances"), instance, "")
 }
 
 // PatchInstance changes the given parts of an instance and leaves all others; an empty configuration value removes its key.
 func (d *Daemon) PatchInstance(ctx context.Context, name string, patch map[string]any) error {
-	_, err := d.change(ctx, fmt.Sprintf("update machine %q", name), http.MethodPatch, d.path("instances", name), patch, "")
-	return err
+	return d.change(ctx, fmt.Sprintf("update machine %q", name), http.MethodPatch, d.path("instances", name), patch, "")
 }
 
 // ReplaceInstance writes the whole of an instance, if nobody changed it since the etag was read; an empty etag writes
 // in any case. The configuration must hold the volatile keys that were read.
 func (d *Daemon) ReplaceInstance(ctx context.Context, name string, instance api.InstancePut, etag string) error {
-	_, err := d.change(ctx, fmt.Sprintf("update machine %q", name), http.MethodPut, d.path("instances", name), instance, etag)
-	return err
+	return d.change(ctx, fmt.Sprintf("update machine %q", name), http.MethodPut, d.path("instances", name), instance, etag)
 }
 
 // RestoreInstance puts an instance back to one of its snapshots. The daemon stops a running machine by force, puts
 // back disk and configuration, and starts it again.
 func (d *Daemon) RestoreInstance(ctx context.Context, name, snapshot string, stateful bool) error {
 	restore := map[string]any{"restore": snapshot, "stateful": stateful}
-	_, err := d.change(ctx, fmt.Sprintf("restore machine %q to snapshot %q", name, snapshot), http.MethodPut, d.path("instances", name), restore, "")
-	return err
+	return d.change(ctx, fmt.Sprintf("restore machine %q to snapshot %q", name, snapshot), http.MethodPut, d.path("instances", name), restore, "")
 }
 
 // SetInstanceState starts, stops, freezes or unfreezes an instance.
 func (d *Daemon) SetInstanceState(ctx context.Context, name string, state api.InstanceStatePut) error {
-	_, err := d.change(ctx, fmt.Sprintf("%s machine %q", state.Action, name), http.MethodPut, d.path("instances", name, "state"), state, "")
-	return err
+	return d.change(ctx, fmt.Sprintf("%s machine %q", state.Action, name), http.MethodPut, d.path("instances", name, "state"), state, "")
 }
 
 // DeleteInstance removes a stopped instance and its snapshots.
 func (d *Daemon) DeleteInstance(ctx context.Context, name string) error {
-	_, err := d.change(ctx, fmt.Sprintf("delete machine %q", name), http.MethodDelete, d.path("instances", name), nil, "")
-	return err
+	return d.change(ctx, fmt.Sprintf("delete machine %q", name), http.MethodDelete, d.path("instances", name), nil, "")
 }
 
 // Snapshot reads one snapshot of an instance.
@@ -83,22 +77,19 @@ func (d *Daemon) Snapshots(ctx context.Context, instance string) ([]api.Instance
 // snapshots.expiry says.
 func (d *Daemon) CreateSnapshot(ctx context.Context, instance string, snapshot api.InstanceSnapshotsPost) error {
 	ask := fmt.Sprintf("take snapshot %q of machine %q", snapshot.Name, instance)
-	_, err := d.change(ctx, ask, http.MethodPost, d.path("instances", instance, "snapshots"), snapshot, "")
-	return err
+	return d.change(ctx, ask, http.MethodPost, d.path("instances", instance, "snapshots"), snapshot, "")
 }
 
 // UpdateSnapshot changes the expiry of a snapshot, the only thing about it that can change.
 func (d *Daemon) UpdateSnapshot(ctx context.Context, instance, name string, snapshot api.InstanceSnapshotPut) error {
 	ask := fmt.Sprintf("update snapshot %q of machine %q", name, instance)
-	_, err := d.change(ctx, ask, http.MethodPut, d.path("instances", instance, "snapshots", name), snapshot, "")
-	return err
+	return d.change(ctx, ask, http.MethodPut, d.path("instances", instance, "snapshots", name), snapshot, "")
 }
 
 // DeleteSnapshot removes a snapshot.
 func (d *Daemon) DeleteSnapshot(ctx context.Context, instance, name string) error {
 	ask := fmt.Sprintf("delete snapshot %q of machine %q", name, instance)
-	_, err := d.change(ctx, ask, http.MethodDelete, d.path("instances", instance, "snapshots", name), nil, "")
-	return err
+	return d.change(ctx, ask, http.MethodDelete, d.path("instances", instance, "snapshots", name), nil, "")
 }
 
 // Profiles lists the profiles of the project.

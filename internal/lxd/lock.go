@@ -129,7 +129,7 @@ func lockFile(name string) (*flock.Flock, error) {
 func makeLockFile(dir, name string) (string, error) {
 	err := os.Mkdir(dir, 0o700)
 	if err == nil {
-		err = os.Chmod(dir, 0o777|os.ModeSticky) //nolint:gosec // see above
+		err = os.Chmod(dir, 0o777|os.ModeSticky)
 	}
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", err

@@ -86,8 +86,7 @@ func must(t *testing.T, err error) {
 // listen serves on a unix socket and returns its path.
 func listen(t *testing.T, handler http.Handler) string {
 	t.Helper()
-	// Not t.TempDir, whose length can exceed what the kernel takes for a socket.
-	dir, err := os.MkdirTemp("", "lxd-*")
+	dir, err := os.MkdirTemp("", "lxd-*") //nolint:usetesting // t.TempDir can be longer than what the kernel takes for a socket
 	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	path := filepath.Join(dir, "unix.socket")
@@ -144,8 +143,8 @@ func refuse(t *testing.T, w http.ResponseWriter, status int, text string) {
 
 // expiring is a context whose deadline comes when the test says so.
 type expiring struct {
-	context.Context
-	done chan struct{}
+	context.Context //nolint:containedctx // it is one itself
+	done            chan struct{}
 }
 
 func (e expiring) Done() <-chan struct{} { return e.done }

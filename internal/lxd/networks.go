@@ -18,18 +18,15 @@ func (d *Daemon) Network(ctx context.Context, name string) (*api.Network, string
 
 // CreateNetwork makes a network.
 func (d *Daemon) CreateNetwork(ctx context.Context, network api.NetworksPost) error {
-	_, err := d.change(ctx, fmt.Sprintf("create network %q", network.Name), http.MethodPost, d.path("networks"), network, "")
-	return err
+	return d.change(ctx, fmt.Sprintf("create network %q", network.Name), http.MethodPost, d.path("networks"), network, "")
 }
 
 // ReplaceNetwork writes the whole configuration of a network, if nobody changed it since the etag was read.
 func (d *Daemon) ReplaceNetwork(ctx context.Context, name string, network api.NetworkPut, etag string) error {
-	_, err := d.change(ctx, fmt.Sprintf("update network %q", name), http.MethodPut, d.path("networks", name), network, etag)
-	return err
+	return d.change(ctx, fmt.Sprintf("update network %q", name), http.MethodPut, d.path("networks", name), network, etag)
 }
 
 // DeleteNetwork removes a network.
 func (d *Daemon) DeleteNetwork(ctx context.Context, name string) error {
-	_, err := d.change(ctx, fmt.Sprintf("delete network %q", name), http.MethodDelete, d.path("networks", name), nil, "")
-	return err
+	return d.change(ctx, fmt.Sprintf("delete network %q", name), http.MethodDelete, d.path("networks", name), nil, "")
 }

@@ -47,7 +47,7 @@ func TestPollEnds(t *testing.T) {
 	}{
 		"done at once": {look: func(context.Context, int) (bool, string, error) { return true, "", nil }},
 		"done later":   {look: func(_ context.Context, before int) (bool, string, error) { return before == 3, "", nil }},
-		"failed":       {look: func(_ context.Context, before int) (bool, string, error) { return false, "", failure }, want: failure},
+		"failed":       {look: func(context.Context, int) (bool, string, error) { return false, "", failure }, want: failure},
 		"deadline": {
 			look: func(_ context.Context, before int) (bool, string, error) {
 				return false, []string{"red", "amber", ""}[min(before, 2)], nil

@@ -31,26 +31,22 @@ func (d *Daemon) PoolResources(ctx context.Context, name string) (*api.Resources
 
 // CreatePool makes a storage pool.
 func (d *Daemon) CreatePool(ctx context.Context, pool api.StoragePoolsPost) error {
-	_, err := d.change(ctx, fmt.Sprintf("create storage pool %q", pool.Name), http.MethodPost, d.path("storage-pools"), pool, "")
-	return err
+	return d.change(ctx, fmt.Sprintf("create storage pool %q", pool.Name), http.MethodPost, d.path("storage-pools"), pool, "")
 }
 
 // PatchPool changes the given configuration keys and the description of a pool, and leaves all others.
 func (d *Daemon) PatchPool(ctx context.Context, name string, pool api.StoragePoolPut) error {
-	_, err := d.change(ctx, fmt.Sprintf("update storage pool %q", name), http.MethodPatch, d.path("storage-pools", name), pool, "")
-	return err
+	return d.change(ctx, fmt.Sprintf("update storage pool %q", name), http.MethodPatch, d.path("storage-pools", name), pool, "")
 }
 
 // ReplacePool writes the whole configuration of a pool; with an etag only if nobody changed it since.
 func (d *Daemon) ReplacePool(ctx context.Context, name string, pool api.StoragePoolPut, etag string) error {
-	_, err := d.change(ctx, fmt.Sprintf("update storage pool %q", name), http.MethodPut, d.path("storage-pools", name), pool, etag)
-	return err
+	return d.change(ctx, fmt.Sprintf("update storage pool %q", name), http.MethodPut, d.path("storage-pools", name), pool, etag)
 }
 
 // DeletePool removes a pool and, on most drivers, everything on its source.
 func (d *Daemon) DeletePool(ctx context.Context, name string) error {
-	_, err := d.change(ctx, fmt.Sprintf("delete storage pool %q", name), http.MethodDelete, d.path("storage-pools", name), nil, "")
-	return err
+	return d.change(ctx, fmt.Sprintf("delete storage pool %q", name), http.MethodDelete, d.path("storage-pools", name), nil, "")
 }
 
 // Resources reads the host's processors, memory and disks.

@@ -25,18 +25,16 @@ func (d *Daemon) path(parts ...string) *api.URL {
 
 // change sends a request that changes something and waits for the outcome, whether this daemon answers at once or
 // with an operation (newer daemons do so for pools, networks and profiles, where the official client would return
-// before it is done and lose the error). It returns the finished operation, or nil where there was none.
+// before it is done and lose the error).
 //
 // While the daemon is busy with an operation of its own on the machine, it is asked again.
 //
 // When the context ends first the error is a [TimeoutError] and the operation goes on: LXD's cannot be cancelled.
 // When contact is lost after the request was sent it is an [ErrUnknownOutcome].
-func (d *Daemon) change(ctx context.Context, ask, method string, at *api.URL, body any, etag string) (*api.Operation, error) {
+func (d *Daemon) change(ctx context.Context, ask, method string, at *api.URL, body any, etag string) error {
 	started := time.Now()
-	var operation *api.Operation
 	err := Poll(ctx, "the daemon is ready to "+ask, func(ctx context.Context) (bool, string, error) {
-		var err error
-		operation, err = d.changeOnce(ctx, ask, method, at, body, etag)
+		err := d.changeOnce(ctx, ask, method, at, body, etag)
 		if instanceBusy(err) {
 			return false, err.Error(), nil
 		}
@@ -46,7 +44,7 @@ func (d *Daemon) change(ctx context.Context, ask, method string, at *api.URL, bo
 		err = &Error{Ask: ask, Kind: ErrBusy, Err: timeout}
 	}
 	d.logCall(ctx, ask, started, err)
-	return operation, err
+	return err
 }
 
 // logCall writes the one line for a call.
@@ -60,16 +58,17 @@ func instanceBusy(err error) bool {
 	return errors.Is(err, ErrBusy) && strings.Contains(err.Error(), "is busy running")
 }
 
-func (d *Daemon) changeOnce(ctx context.Context, ask, method string, at *api.URL, body any, etag string) (*api.Operation, error) {
+func (d *Daemon) changeOnce(ctx context.Context, ask, method string, at *api.URL, body any, etag string) error {
 	var request outgoing
 	response, _, err := d.client(request.watch(ctx)).RawQuery(method, at.String(), body, etag)
 	if err != nil {
-		return nil, request.failure(ctx, ask, err)
+		return request.failure(ctx, ask, err)
 	}
-	return d.outcome(ctx, ask, response)
+	_, err = d.outcome(ctx, ask, response)
+	return err
 }
 
-// outcome waits for what a response started, if it started anything.
+// outcome waits for what a response started, if it started anything, and gives the operation as it ended.
 func (d *Daemon) outcome(ctx context.Context, ask string, response *api.Response) (*api.Operation, error) {
 	if response.Type != api.AsyncResponse {
 		return nil, nil //nolint:nilnil // a daemon that answered at once has no operation, and that is no error

@@ -107,6 +107,19 @@ func TestPinHoldsWhoeverSignedTheCertificate(t *testing.T) {
 	}
 }
 
+func TestWrongFingerprint(t *testing.T) {
+	t.Parallel()
+	server, asked := somebody(t)
+	want, have := strings.Repeat("00", 32), certificateFingerprint(server.Certificate())
+	_, err := Connect(patient(t), Config{Address: server.URL, ServerFingerprint: want})
+	if !isOnly(err, ErrRefused) || asked.Load() != 0 {
+		t.Fatalf("got %v after %d requests, want it refused before the first", err, asked.Load())
+	}
+	if text := err.Error(); !strings.Contains(text, want) || !strings.Contains(text, have) {
+		t.Errorf("error %q does not name both %s and %s", text, want, have)
+	}
+}
+
 func TestNoAnswerAtAnHTTPSAddress(t *testing.T) {
 	t.Parallel()
 	server, _ := somebody(t)
