@@ -5,7 +5,6 @@ package capability
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -25,6 +24,8 @@ type Request struct {
 	Pool string
 	// Prove lists what to prove by doing it, out of [Provable]. Without it nothing on the host changes.
 	Prove []string
+	// Require lists what the host, or the pool, must be capable of beyond what every lab needs.
+	Require []Capability
 }
 
 // Report is what a host can do.
@@ -33,6 +34,8 @@ type Report struct {
 	Adequate bool `json:"adequate"`
 	// Summary says so in one paragraph, with what is missing and what helps.
 	Summary string `json:"summary"`
+	// Lacking are the findings that keep it from being adequate; empty when it is.
+	Lacking []Finding `json:"lacking"`
 	// Findings are the verdicts, the host's before the pools'.
 	Findings []Finding `json:"capabilities"`
 	// Pools are the storage pools.
@@ -79,10 +82,8 @@ type MemberReport struct {
 // Assess judges the host. A degraded host is a report, not an error; errors are those of talking to the daemon. Proofs
 // that hold are used, and one that is asked for and missing is made.
 func (c *Checker) Assess(ctx context.Context, request Request) (*Report, error) {
-	for _, name := range request.Prove {
-		if !slices.Contains(Provable(), name) {
-			return nil, fmt.Errorf("cannot prove %q: what can be proved is %s", name, strings.Join(Provable(), ", "))
-		}
+	if err := request.Check(); err != nil {
+		return nil, err
 	}
 	facts, err := c.Facts(ctx)
 	if err != nil {
@@ -97,7 +98,7 @@ func (c *Checker) Assess(ctx context.Context, request Request) (*Report, error) 
 			return nil, err
 		}
 	}
-	report := &Report{Server: c.serverReport(facts), Pools: []PoolReport{}, Members: []MemberReport{}}
+	report := &Report{Server: c.serverReport(facts), Lacking: []Finding{}, Pools: []PoolReport{}, Members: []MemberReport{}}
 	for _, member := range facts.Members {
 		report.Members = append(report.Members, MemberReport{Name: member.Name, Address: member.Address, Status: member.Status})
 	}

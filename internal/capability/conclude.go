@@ -18,12 +18,14 @@ func (r *Report) conclude(facts *Facts, request Request) {
 	}
 	where := fmt.Sprintf("%s %s on %s", r.Server.Product, r.Server.Version, r.Server.OS)
 	if request.Pool != "" && !slices.ContainsFunc(r.Pools, func(p PoolReport) bool { return p.Name == request.Pool }) {
+		r.Lacking = []Finding{{Capability: Pools, Subject: request.Pool, Verdict: Absent, Judged: byDaemon, Reason: "the daemon has no such pool"}}
 		r.Summary = fmt.Sprintf("%s is not adequate: it has no pool %q.", where, request.Pool)
 		return
 	}
-	needed = slices.DeleteFunc(needed, func(f Finding) bool { return acceptable(f, request) })
+	needed = append(slices.DeleteFunc(needed, func(f Finding) bool { return acceptable(f, request) }), r.unheardOf(request)...)
 	if len(needed) > 0 {
-		r.Summary = fmt.Sprintf("%s is not adequate.%s", where, problems(needed))
+		r.Lacking = needed
+		r.Summary = fmt.Sprintf("%s is not adequate.%s", where, problems(slices.Clone(needed)))
 		return
 	}
 	r.Adequate = true
@@ -69,16 +71,17 @@ func problems(findings []Finding) string {
 // needs says whether a lab depends on what a finding is about. Without a pool of its own to ask for, it depends on
 // being able to make one.
 func (r *Report) needs(finding Finding, request Request) bool {
+	required := slices.Contains(request.Require, finding.Capability)
 	if finding.Subject != "" {
-		return finding.Subject == request.Pool && slices.Contains([]Capability{Snapshots, Branches, Restores, Headroom}, finding.Capability)
+		return finding.Subject == request.Pool && (required || slices.Contains([]Capability{Snapshots, Branches, Restores, Headroom}, finding.Capability))
 	}
 	switch finding.Capability {
 	case Daemon, Containers:
 		return true
 	case Pools, Headroom:
-		return request.Pool == ""
+		return request.Pool == "" || required && finding.Capability == Pools
 	default:
-		return false
+		return required
 	}
 }
 

@@ -17,7 +17,7 @@ func Unassessed(err error) *Report {
 	if !errors.Is(err, lxd.ErrUnreachable) && !errors.Is(err, lxd.ErrRefused) {
 		finding.Verdict = Unproven
 	}
-	report := &Report{Findings: []Finding{finding}, Pools: []PoolReport{}, Members: []MemberReport{}}
+	report := &Report{Findings: []Finding{finding}, Lacking: []Finding{finding}, Pools: []PoolReport{}, Members: []MemberReport{}}
 	report.Summary = fmt.Sprintf("There is no host that a lab can rely on.%s", problems(slices.Clone(report.Findings)))
 	return report
 }

@@ -70,6 +70,6 @@ func newRoot(version string, newProvider func() provider.Provider) *cobra.Comman
 		},
 	}
 	root.Flags().BoolVar(&debug, "debug", false, "serve in a way that a debugger can be attached to")
-	root.AddCommand(newBootstrap(version))
+	root.AddCommand(newBootstrap(version), newCapability(version))
 	return root
 }
