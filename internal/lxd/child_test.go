@@ -42,7 +42,7 @@ func child(run string) int {
 // lockElsewhere has another process lock a machine. It gives that process's id, and what makes it unlock and end.
 func lockElsewhere(t *testing.T, d *Daemon, machine string) (pid int, release func()) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // this test itself
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), childVariable+"="+fmt.Sprintf("%s %s %s", d.Address(), d.Project(), machine))
 	input, err := cmd.StdinPipe()
 	must(t, err)

@@ -83,16 +83,23 @@ func TestAccConnectHTTPS(t *testing.T) {
 	t.Parallel()
 	h := acctest.Start(t, acctest.Options{HTTPS: true})
 	s := secure{h, connect(t, Config{Address: h.Address()})}
-	t.Run("a client that the daemon knows", s.knownClient)
-	t.Run("another daemon", s.otherDaemon)
-	t.Run("a certificate of its own making", s.ownCertificate)
-	t.Run("a client that the daemon does not know", s.unknownClient)
-	t.Run("a client with a trust token", s.trustToken)
-	t.Run("a trust token without a client", s.trustTokenAlone)
+	for name, test := range map[string]func(*testing.T){
+		"a client that the daemon knows":         s.knownClient,
+		"another daemon":                         s.otherDaemon,
+		"a certificate of its own making":        s.ownCertificate,
+		"a client that the daemon does not know": s.unknownClient,
+		"a client with a trust token":            s.trustToken,
+		"a trust token without a client":         s.trustTokenAlone,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t)
+		})
+	}
 }
 
 func (s secure) knownClient(t *testing.T) {
-	t.Parallel()
+	t.Helper()
 	c := s.config(t)
 	must(t, s.Client(t).CreateCertificate(api.CertificatesPost{Name: "known", Type: "client", Certificate: pemBody(c.ClientCertificate)}))
 	d := connect(t, c)
@@ -111,7 +118,7 @@ func (s secure) knownClient(t *testing.T) {
 }
 
 func (s secure) otherDaemon(t *testing.T) {
-	t.Parallel()
+	t.Helper()
 	c := s.config(t)
 	c.ServerFingerprint = strings.Repeat("00", 32)
 	_, err := Connect(patient(t), c)
@@ -121,7 +128,7 @@ func (s secure) otherDaemon(t *testing.T) {
 }
 
 func (s secure) ownCertificate(t *testing.T) {
-	t.Parallel()
+	t.Helper()
 	c := s.config(t)
 	c.ServerFingerprint = ""
 	if _, err := Connect(patient(t), c); !isOnly(err, ErrRefused) || !strings.Contains(err.Error(), `set server_fingerprint = "`+s.local.Fingerprint()) {
@@ -130,7 +137,7 @@ func (s secure) ownCertificate(t *testing.T) {
 }
 
 func (s secure) unknownClient(t *testing.T) {
-	t.Parallel()
+	t.Helper()
 	c := s.config(t)
 	if _, err := Connect(patient(t), c); !isOnly(err, ErrRefused) || !strings.Contains(err.Error(), "or a trust_token") {
 		t.Errorf("got %v, want it refused with a hint", err)
@@ -142,7 +149,7 @@ func (s secure) unknownClient(t *testing.T) {
 }
 
 func (s secure) trustToken(t *testing.T) {
-	t.Parallel()
+	t.Helper()
 	c, stranger := s.config(t), s.config(t)
 	token := s.token(t)
 	c.TrustToken, stranger.TrustToken = token, token
@@ -159,7 +166,7 @@ func (s secure) trustToken(t *testing.T) {
 }
 
 func (s secure) trustTokenAlone(t *testing.T) {
-	t.Parallel()
+	t.Helper()
 	c := s.config(t)
 	c.TrustToken, c.ClientCertificate, c.ClientKey = s.token(t), "", ""
 	if _, err := Connect(patient(t), c); !isOnly(err, ErrRefused) || !strings.Contains(err.Error(), "give client_certificate and client_key too") {

@@ -40,6 +40,7 @@ func candidates(getenv func(string) string) []candidate {
 	return []candidate{
 		{path: "/var/snap/lxd/common/lxd/unix.socket"},
 		{path: "/var/lib/lxd/unix.socket"},
+		{path: "/run/incus/unix.socket"},
 		{path: "/var/lib/incus/unix.socket"},
 	}
 }

@@ -147,7 +147,7 @@ func TestLockSaysWhoHoldsTheMachine(t *testing.T) {
 	}{
 		"this process": {d.locks, "held by another resource of this run"},
 		// Another table stands for another process: only the file lock is left between them.
-		"another process": {&lockTable{}, fmt.Sprintf("held by process %d (lxd.test) of this host, through ", os.Getpid())},
+		"another process": {&lockTable{}, fmt.Sprintf("held by process %d (%s) of this host, through ", os.Getpid(), filepath.Base(os.Args[0]))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
