@@ -21,8 +21,10 @@ import (
 func TestCandidates(t *testing.T) {
 	t.Parallel()
 	wellKnown := []candidate{
-		{path: "/var/snap/lxd/common/lxd/unix.socket"}, {path: "/var/lib/lxd/unix.socket"},
-		{path: "/run/incus/unix.socket"}, {path: "/var/lib/incus/unix.socket"},
+		{path: "/var/snap/lxd/common/lxd/unix.socket"},
+		{path: "/var/lib/lxd/unix.socket"},
+		{path: "/run/incus/unix.socket"},
+		{path: "/var/lib/incus/unix.socket"},
 	}
 	tests := map[string]struct {
 		environment map[string]string
