@@ -46,9 +46,9 @@ func (l *Lab) pushFiles(ctx context.Context, machine string, files map[string]Fi
 
 // makeDirectories makes a directory in a machine and those above it; those that exist stay as they are.
 func (l *Lab) makeDirectories(ctx context.Context, machine, directory string) error {
-	made := ""
-	for _, part := range strings.Split(strings.Trim(directory, "/"), "/") {
-		made += "/" + part
+	made := "/"
+	for part := range strings.SplitSeq(strings.Trim(directory, "/"), "/") {
+		made = path.Join(made, part)
 		err := l.daemon.PushFile(ctx, machine, lxd.File{Path: made, Mode: 0o755, Directory: true})
 		if err != nil && !errors.Is(err, lxd.ErrExists) {
 			return err

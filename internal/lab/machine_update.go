@@ -88,6 +88,7 @@ func (l *Lab) UpdateMachine(ctx context.Context, id MachineID, before, now Machi
 	}
 	// A virtual machine takes such a change only while it is stopped.
 	stop := running && (!now.Running || len(restart) > 0)
+	drifted := !running && live.Config[keyRunning] == "true"
 	if stop {
 		if err := l.power(ctx, id.Name, false); err != nil {
 			return nil, err
@@ -96,27 +97,32 @@ func (l *Lab) UpdateMachine(ctx context.Context, id MachineID, before, now Machi
 			return nil, err
 		}
 	}
+	if err := l.rewrite(ctx, live, etag, before, now); err != nil {
+		return nil, err
+	}
+	failure := error(nil)
+	if now.Running && (stop || !running) {
+		failure = l.startUpdated(ctx, now, drifted)
+	}
+	// New networks bring new addresses; who made an address a condition wants to know it.
+	if failure == nil && now.Running && now.Ready.Address != "" && !maps.Equal(before.Networks, now.Networks) {
+		failure = waitAddress(ctx, l.daemon, id.Name, now.Ready.Address)
+	}
+	machine, err := l.Machine(ctx, id, now.Config)
+	return machine, errors.Join(failure, err)
+}
+
+// rewrite writes what changed of a machine, if anything did.
+func (l *Lab) rewrite(ctx context.Context, live *api.Instance, etag string, before, now MachineSpec) error {
 	put := live.Writable()
 	put.Description = now.Description
 	put.Profiles = nonNil(now.Profiles)
 	put.Config = replaced(live.Config, before.config(), now.config())
 	put.Devices = now.devices()
-	if !sameInstance(live.Writable(), put) {
-		if err := l.daemon.ReplaceInstance(ctx, id.Name, put, etag); err != nil {
-			return nil, err
-		}
+	if sameInstance(live.Writable(), put) {
+		return nil
 	}
-	failure := error(nil)
-	if now.Running && (stop || !running) {
-		drifted := !running && live.Config[keyRunning] == "true"
-		failure = l.startUpdated(ctx, now, drifted)
-	}
-	// New networks bring new addresses; who made an address a condition wants to know it.
-	if failure == nil && now.Running && now.Ready.Address != "" && !maps.Equal(before.Networks, now.Networks) {
-		_, failure = waitAddress(ctx, l.daemon, id.Name, now.Ready.Address)
-	}
-	machine, err := l.Machine(ctx, id, now.Config)
-	return machine, errors.Join(failure, err)
+	return l.daemon.ReplaceInstance(ctx, live.Name, put, etag)
 }
 
 // startUpdated starts a machine after a change.

@@ -75,7 +75,7 @@ func waitUsable(ctx context.Context, daemon *lxd.Daemon, machine string, ready R
 		}
 	}
 	if ready.Address != "" {
-		if _, err := waitAddress(ctx, daemon, machine, ready.Address); err != nil {
+		if err := waitAddress(ctx, daemon, machine, ready.Address); err != nil {
 			return err
 		}
 	}
@@ -197,21 +197,17 @@ func waitCloudInit(ctx context.Context, daemon *lxd.Daemon, machine string) erro
 	})
 }
 
-// waitAddress waits until the machine has a global address of a family, and gives it.
-func waitAddress(ctx context.Context, daemon *lxd.Daemon, machine, family string) (address string, err error) {
-	err = lxd.Poll(ctx, fmt.Sprintf("machine %q has an %s address", machine, family), func(ctx context.Context) (bool, string, error) {
+// waitAddress waits until the machine has a global address of a family.
+func waitAddress(ctx context.Context, daemon *lxd.Daemon, machine, family string) error {
+	return lxd.Poll(ctx, fmt.Sprintf("machine %q has an %s address", machine, family), func(ctx context.Context) (bool, string, error) {
 		state, err := daemon.InstanceState(ctx, machine)
 		if err != nil {
 			return false, "", err
 		}
 		found := addressesOf(state)
-		address = found.IPv4
-		if family == "ipv6" {
-			address = found.IPv6
-		}
-		return address != "", fmt.Sprintf("machine is %s, addresses %v", state.Status, found.All), nil
+		have := (family == "ipv4" && found.IPv4 != "") || (family == "ipv6" && found.IPv6 != "")
+		return have, fmt.Sprintf("machine is %s, addresses %v", state.Status, found.All), nil
 	})
-	return address, err
 }
 
 // portTimeout bounds one try to connect.

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/cowlab/terraform-provider-lab/internal/lab"
 	"github.com/cowlab/terraform-provider-lab/internal/lxd"
 )
 
@@ -135,20 +136,12 @@ func (r *imageResource) Delete(ctx context.Context, req resource.DeleteRequest, 
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	spec, diags := state.spec(ctx)
 	resp.Diagnostics.Append(diags...)
-	if resp.Diagnostics.HasError() {
-		return
-	}
-	ctx, cancel := deadline(ctx, state.Timeouts.Delete, &resp.Diagnostics)
-	defer cancel()
-	l, diags := r.openFor(ctx, req.Private, state.Project.ValueString())
-	resp.Diagnostics.Append(diags...)
-	if l == nil {
-		return
-	}
-	fingerprint := state.Fingerprint.ValueString()
-	if err := l.DeleteImage(ctx, fingerprint, spec, state.Owned.ValueBool()); err != nil {
-		resp.Diagnostics.Append(failure(verbDelete, thingImage, fingerprint, err))
-	}
+	r.delete(ctx, req, resp, deletion{
+		thing: thingImage, project: state.Project, name: state.Fingerprint, timeout: state.Timeouts.Delete,
+		remove: func(ctx context.Context, l *lab.Lab) error {
+			return l.DeleteImage(ctx, state.Fingerprint.ValueString(), spec, state.Owned.ValueBool())
+		},
+	})
 }
 
 func (r *imageResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {

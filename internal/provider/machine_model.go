@@ -87,11 +87,6 @@ type readyModel struct {
 	TCPPort   types.Int64  `tfsdk:"tcp_port"`
 }
 
-var readyTypes = map[string]attr.Type{
-	"command": types.ListType{ElemType: types.StringType}, "systemd": types.BoolType, "cloud_init": types.BoolType,
-	"address": types.StringType, "tcp_port": types.Int64Type,
-}
-
 // show takes over what the daemon says of the machine. What only we know (how it was prepared, how long that took)
 // stays.
 func (m *machineModel) show(ctx context.Context, machine *lab.Machine) {

@@ -234,23 +234,16 @@ func (r *machineResource) Update(ctx context.Context, req resource.UpdateRequest
 func (r *machineResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	var state machineModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	if resp.Diagnostics.HasError() {
-		return
-	}
-	ctx, cancel := deadline(ctx, state.Timeouts.Delete, &resp.Diagnostics)
-	defer cancel()
-	l, diags := r.openFor(ctx, req.Private, state.Project.ValueString())
-	resp.Diagnostics.Append(diags...)
-	if l == nil {
-		return
-	}
-	id, err := lab.ParseMachineID(state.ID.ValueString())
-	if err == nil {
-		err = l.DeleteMachine(ctx, id)
-	}
-	if err != nil {
-		resp.Diagnostics.Append(failure(verbDelete, thingMachine, state.Name.ValueString(), err))
-	}
+	r.delete(ctx, req, resp, deletion{
+		thing: thingMachine, project: state.Project, name: state.Name, timeout: state.Timeouts.Delete,
+		remove: func(ctx context.Context, l *lab.Lab) error {
+			id, err := lab.ParseMachineID(state.ID.ValueString())
+			if err != nil {
+				return err
+			}
+			return l.DeleteMachine(ctx, id)
+		},
+	})
 }
 
 func (r *machineResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {

@@ -4,6 +4,7 @@ package provider
 
 import (
 	"context"
+	"maps"
 	"regexp"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
@@ -43,9 +44,7 @@ func (r *machineResource) Schema(ctx context.Context, _ resource.SchemaRequest, 
 		"ipv6_address": computedText("The same for IPv6."),
 	}
 	for _, group := range []map[string]schema.Attribute{machineIdentityAttributes(), machineLimitAttributes(), machineDeviceAttributes(), machinePreparationAttributes(), machineLifeAttributes()} {
-		for name, attribute := range group {
-			attributes[name] = attribute
-		}
+		maps.Copy(attributes, group)
 	}
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "A machine that is usable when it is there: created, prepared, started, and waited for until its `ready` condition holds. " +
@@ -120,8 +119,10 @@ func machineDeviceAttributes() map[string]schema.Attribute {
 				},
 				"ipv4_address": schema.StringAttribute{MarkdownDescription: "An address that the network's DHCP keeps for it. Default: any.", Optional: true, Validators: []validator.String{ipValidator(4)}},
 				"ipv6_address": schema.StringAttribute{MarkdownDescription: "The same for IPv6.", Optional: true, Validators: []validator.String{ipValidator(6)}},
-				"mac_address": schema.StringAttribute{MarkdownDescription: "Its MAC address. Default: the daemon's choice.", Optional: true,
-					Validators: []validator.String{stringvalidator.RegexMatches(macForm, "must be six pairs of lower-case hexadecimal digits with colons")}},
+				"mac_address": schema.StringAttribute{
+					MarkdownDescription: "Its MAC address. Default: the daemon's choice.", Optional: true,
+					Validators: []validator.String{stringvalidator.RegexMatches(macForm, "must be six pairs of lower-case hexadecimal digits with colons")},
+				},
 			}},
 		},
 		"devices": schema.MapAttribute{
@@ -185,10 +186,14 @@ func readyAttribute(description string) schema.SingleNestedAttribute {
 			},
 			"systemd":    schema.BoolAttribute{MarkdownDescription: readyTexts["systemd"], Optional: true},
 			"cloud_init": schema.BoolAttribute{MarkdownDescription: readyTexts["cloud_init"], Optional: true},
-			"address": schema.StringAttribute{MarkdownDescription: readyTexts["address"], Optional: true,
-				Validators: []validator.String{stringvalidator.OneOf("ipv4", "ipv6")}},
-			"tcp_port": schema.Int64Attribute{MarkdownDescription: readyTexts["tcp_port"], Optional: true,
-				Validators: []validator.Int64{int64validator.Between(1, 65535)}},
+			"address": schema.StringAttribute{
+				MarkdownDescription: readyTexts["address"], Optional: true,
+				Validators: []validator.String{stringvalidator.OneOf("ipv4", "ipv6")},
+			},
+			"tcp_port": schema.Int64Attribute{
+				MarkdownDescription: readyTexts["tcp_port"], Optional: true,
+				Validators: []validator.Int64{int64validator.Between(1, 65535)},
+			},
 		},
 		Validators: []validator.Object{atLeastOneOf("command", "systemd", "cloud_init", "address", "tcp_port")},
 	}

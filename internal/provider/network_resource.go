@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
+	"github.com/cowlab/terraform-provider-lab/internal/lab"
 	"github.com/cowlab/terraform-provider-lab/internal/lxd"
 )
 
@@ -139,19 +140,10 @@ func (r *networkResource) Update(ctx context.Context, req resource.UpdateRequest
 func (r *networkResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	var state networkModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	if resp.Diagnostics.HasError() {
-		return
-	}
-	ctx, cancel := deadline(ctx, state.Timeouts.Delete, &resp.Diagnostics)
-	defer cancel()
-	l, diags := r.openFor(ctx, req.Private, state.Project.ValueString())
-	resp.Diagnostics.Append(diags...)
-	if l == nil {
-		return
-	}
-	if err := l.DeleteNetwork(ctx, state.Name.ValueString()); err != nil {
-		resp.Diagnostics.Append(failure(verbDelete, thingNetwork, state.Name.ValueString(), err))
-	}
+	r.delete(ctx, req, resp, deletion{
+		thing: thingNetwork, project: state.Project, name: state.Name, timeout: state.Timeouts.Delete,
+		remove: func(ctx context.Context, l *lab.Lab) error { return l.DeleteNetwork(ctx, state.Name.ValueString()) },
+	})
 }
 
 func (r *networkResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {

@@ -93,8 +93,9 @@ func (p *labProvider) Configure(ctx context.Context, req provider.ConfigureReque
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	s := &session{version: p.version, unknown: model.anyUnknown(), config: model.config(os.Getenv)}
-	s.config.UserAgent = "terraform-provider-lab/" + p.version
+	config := model.config(os.Getenv)
+	config.UserAgent = "terraform-provider-lab/" + p.version
+	s := newSession(config, model.anyUnknown())
 	resp.ResourceData, resp.DataSourceData, resp.ActionData = s, s, s
 }
 

@@ -54,14 +54,20 @@ func (a *resetAction) Schema(ctx context.Context, _ action.SchemaRequest, resp *
 			"ready": schema.SingleNestedAttribute{
 				MarkdownDescription: resetReadyText, Optional: true,
 				Attributes: map[string]schema.Attribute{
-					"command": schema.ListAttribute{MarkdownDescription: readyTexts["command"], ElementType: types.StringType, Optional: true,
-						Validators: []validator.List{listvalidator.SizeAtLeast(1)}},
+					"command": schema.ListAttribute{
+						MarkdownDescription: readyTexts["command"], ElementType: types.StringType, Optional: true,
+						Validators: []validator.List{listvalidator.SizeAtLeast(1)},
+					},
 					"systemd":    schema.BoolAttribute{MarkdownDescription: readyTexts["systemd"], Optional: true},
 					"cloud_init": schema.BoolAttribute{MarkdownDescription: readyTexts["cloud_init"], Optional: true},
-					"address": schema.StringAttribute{MarkdownDescription: readyTexts["address"], Optional: true,
-						Validators: []validator.String{stringvalidator.OneOf("ipv4", "ipv6")}},
-					"tcp_port": schema.Int64Attribute{MarkdownDescription: readyTexts["tcp_port"], Optional: true,
-						Validators: []validator.Int64{int64validator.Between(1, 65535)}},
+					"address": schema.StringAttribute{
+						MarkdownDescription: readyTexts["address"], Optional: true,
+						Validators: []validator.String{stringvalidator.OneOf("ipv4", "ipv6")},
+					},
+					"tcp_port": schema.Int64Attribute{
+						MarkdownDescription: readyTexts["tcp_port"], Optional: true,
+						Validators: []validator.Int64{int64validator.Between(1, 65535)},
+					},
 				},
 				Validators: []validator.Object{atLeastOneOf("command", "systemd", "cloud_init", "address", "tcp_port")},
 			},

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"sync"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -19,19 +18,27 @@ import (
 
 // session is what one provider block was configured with, and its connection, which is made when it is first needed.
 type session struct {
-	config  lxd.Config
-	version string
+	config lxd.Config
 	// unknown says that some of the configuration is not known yet, so that nothing can be judged at plan.
 	unknown bool
 
-	mu     sync.Mutex
-	opened *lab.Lab
+	// opening is held while connecting; a channel, so that those who wait for it still obey their contexts.
+	opening chan struct{}
+	opened  *lab.Lab
+}
+
+func newSession(config lxd.Config, unknown bool) *session {
+	return &session{config: config, unknown: unknown, opening: make(chan struct{}, 1)}
 }
 
 // open connects to the daemon, once for the process. A failure is not kept: the daemon may come to be within this run.
 func (s *session) open(ctx context.Context) (*lab.Lab, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	select {
+	case s.opening <- struct{}{}:
+		defer func() { <-s.opening }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 	if s.opened != nil {
 		return s.opened, nil
 	}

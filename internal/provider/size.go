@@ -76,7 +76,7 @@ func (v sizeValue) StringSemanticEquals(_ context.Context, other basetypes.Strin
 	}
 	mine, err := lab.ParseSize(v.ValueString())
 	if err != nil {
-		return false, nil //nolint:nilerr // what is no size equals nothing; validation tells of it
+		return false, nil // what is no size equals nothing; validation tells of it
 	}
 	theirs, err := lab.ParseSize(o.ValueString())
 	return err == nil && mine == theirs, nil

@@ -7,12 +7,11 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 
 	"github.com/cowlab/terraform-provider-lab/internal/lab"
 	"github.com/cowlab/terraform-provider-lab/internal/lxd"
@@ -184,23 +183,16 @@ func (r *snapshotResource) Update(ctx context.Context, req resource.UpdateReques
 func (r *snapshotResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	var state snapshotModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	if resp.Diagnostics.HasError() {
-		return
-	}
-	ctx, cancel := deadline(ctx, state.Timeouts.Delete, &resp.Diagnostics)
-	defer cancel()
-	l, diags := r.openFor(ctx, req.Private, state.Project.ValueString())
-	resp.Diagnostics.Append(diags...)
-	if l == nil {
-		return
-	}
-	id, err := lab.ParseSnapshotID(state.ID.ValueString())
-	if err == nil {
-		err = l.DeleteSnapshot(ctx, id)
-	}
-	if err != nil {
-		resp.Diagnostics.Append(failure(verbDelete, thingSnapshot, state.Name.ValueString(), err))
-	}
+	r.delete(ctx, req, resp, deletion{
+		thing: thingSnapshot, project: state.Project, name: state.Name, timeout: state.Timeouts.Delete,
+		remove: func(ctx context.Context, l *lab.Lab) error {
+			id, err := lab.ParseSnapshotID(state.ID.ValueString())
+			if err != nil {
+				return err
+			}
+			return l.DeleteSnapshot(ctx, id)
+		},
+	})
 }
 
 func (r *snapshotResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/cowlab/terraform-provider-lab/internal/lab"
 	"github.com/cowlab/terraform-provider-lab/internal/lxd"
 )
 
@@ -167,19 +168,10 @@ func (r *storagePoolResource) Update(ctx context.Context, req resource.UpdateReq
 func (r *storagePoolResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	var state storagePoolModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	if resp.Diagnostics.HasError() {
-		return
-	}
-	ctx, cancel := deadline(ctx, state.Timeouts.Delete, &resp.Diagnostics)
-	defer cancel()
-	l, diags := r.openFor(ctx, req.Private, state.Project.ValueString())
-	resp.Diagnostics.Append(diags...)
-	if l == nil {
-		return
-	}
-	if err := l.DeletePool(ctx, state.Name.ValueString()); err != nil {
-		resp.Diagnostics.Append(failure(verbDelete, thingPool, state.Name.ValueString(), err))
-	}
+	r.delete(ctx, req, resp, deletion{
+		thing: thingPool, project: state.Project, name: state.Name, timeout: state.Timeouts.Delete,
+		remove: func(ctx context.Context, l *lab.Lab) error { return l.DeletePool(ctx, state.Name.ValueString()) },
+	})
 }
 
 func (r *storagePoolResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
