@@ -114,6 +114,16 @@ func (d *daemon) signal(ctx context.Context, s os.Signal) error {
 	}
 }
 
+// running tells whether the process has not ended yet.
+func (d *daemon) running() bool {
+	select {
+	case <-d.exited:
+		return false
+	default:
+		return true
+	}
+}
+
 // log returns the end of what the process printed.
 func (d *daemon) log() string {
 	data, err := os.ReadFile(d.logFile)

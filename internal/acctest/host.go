@@ -32,8 +32,10 @@ type Host struct {
 	daemon  *daemon // nil for a project on a daemon that others use
 	address string  // of a daemon that others use
 	project string
-	https   string // listening address, if any
-	tools   string // the directory that is the daemon's PATH, if it is degraded
+	https   string  // listening address, if any
+	member  string  // name in a cluster, if it is in one
+	peers   []*Host // all members of that cluster
+	tools   string  // the directory that is the daemon's PATH, if it is degraded
 	shared  bool
 
 	subnet        io.Closer // reserves the shared network's
@@ -160,6 +162,9 @@ func (h *Host) Restart(t testing.TB) {
 	h.Stop(t)
 	if err := h.daemon.start(t.Context()); err != nil {
 		t.Fatalf("Unable to restart: %v", err)
+	}
+	if err := h.waitForPeers(t.Context()); err != nil {
+		t.Fatalf("Unable to rejoin the cluster: %v", err)
 	}
 }
 

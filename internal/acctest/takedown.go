@@ -37,7 +37,9 @@ func takeDownHost(ctx context.Context, root string) error {
 	}
 	dir := filepath.Join(root, "lxd")
 	// An orderly removal spares the kernel leftovers such as AppArmor profiles. Whatever it cannot do, the rest does.
-	_ = emptyDaemon(ctx, filepath.Join(dir, "unix.socket"))
+	if !joined(root) {
+		_ = emptyDaemon(ctx, filepath.Join(dir, "unix.socket"))
+	}
 	if err := endProcesses(ctx, dir); err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ func poolOnAll(t *testing.T, members []*acctest.Host) lab.PoolSpec {
 	t.Helper()
 	spec := lab.PoolSpec{Name: acctest.Name(t, "pool"), Driver: "btrfs", Members: map[string]lab.PoolMember{}}
 	for _, h := range members {
-		spec.Members[h.Member()] = lab.PoolMember{Size: "2GiB"}
+		spec.Members[h.Member()] = lab.PoolMember{Size: "6GiB"}
 	}
 	return spec
 }
@@ -41,7 +41,6 @@ func wantMemberRefused(t *testing.T, l *lab.Lab, spec lab.PoolSpec, says ...stri
 	if !ok {
 		t.Fatalf("planning the pool gave %v, want a refusal", err)
 	}
-	t.Logf("%s\n%s", refusal.Summary(), refusal.Detail())
 	for _, text := range says {
 		if !strings.Contains(refusal.Detail(), text) {
 			t.Errorf("the refusal does not say %q:\n%s", text, refusal.Detail())
@@ -63,14 +62,14 @@ func TestAccPoolOnACluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantProofOn(t, l, spec.Name, members)
-
-	members[2].Stop(t)
-	wantMemberRefused(t, connectTo(t, members[0]), poolOnAll(t, members), `member "m3"`, "does not answer")
-	wantSilent(t, connectTo(t, members[0]), spec.Name, "m3")
-	members[2].Restart(t)
 	if err := connectTo(t, members[1]).DeletePool(t.Context(), spec.Name); err != nil {
 		t.Error(err)
 	}
+
+	members[2].Stop(t)
+	l = connectTo(t, members[0])
+	wantMemberRefused(t, l, spec, `member "m3"`, "does not answer")
+	wantSilent(t, l, "m3")
 }
 
 // wantProofOn checks that a pool is proved on each member, and that a second run probes nothing.
@@ -90,15 +89,14 @@ func wantProofOn(t *testing.T, l *lab.Lab, pool string, members []*acctest.Host)
 	}
 }
 
-// wantSilent checks that a report tells of a member that does not answer, and judges the pool by the others.
-func wantSilent(t *testing.T, l *lab.Lab, pool, member string) {
+// wantSilent checks that a report on a cluster tells of a member that does not answer.
+func wantSilent(t *testing.T, l *lab.Lab, member string) {
 	t.Helper()
-	report, err := l.Checker().Assess(t.Context(), capability.Request{Pool: pool, Require: []capability.Capability{capability.Cluster}})
+	report, err := l.Checker().Assess(t.Context(), capability.Request{Require: []capability.Capability{capability.Cluster}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if report.Adequate || len(report.Lacking) != 1 || !strings.Contains(strings.Join(report.Lacking[0].Evidence, "\n"), `"`+member+`"`) {
+	if report.Adequate || !strings.Contains(report.Summary, "some members do not answer") || !strings.Contains(report.Summary, `"`+member+`"`) {
 		t.Errorf("the report does not tell that %s does not answer: %s", member, report.Summary)
 	}
-	t.Log(report.Summary)
 }
