@@ -141,7 +141,7 @@ func lookAtUnits(ctx context.Context, h Host, f *facts) units {
 
 // lookAtDaemon asks the daemon who it is, unless the question would start it.
 func lookAtDaemon(ctx context.Context, h Host, f *facts) daemonFacts {
-	if f.managed() && f.units.service.active != "active" || !h.Exists(f.place.Socket) {
+	if f.managed() && f.units.service.active != "active" || !f.managed() && !h.Exists(f.place.Socket) {
 		return daemonFacts{}
 	}
 	asking, cancel := context.WithTimeout(ctx, askTimeout)
@@ -152,7 +152,7 @@ func lookAtDaemon(ctx context.Context, h Host, f *facts) daemonFacts {
 		return daemonFacts{answers: true, server: server}
 	case errors.Is(err, fs.ErrPermission):
 		return daemonFacts{denied: true}
-	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, fs.ErrNotExist):
+	case !f.managed() && (errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist)):
 		return daemonFacts{} // a socket that a dead daemon left
 	default:
 		return daemonFacts{trouble: err.Error()}

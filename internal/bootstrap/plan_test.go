@@ -232,8 +232,13 @@ func TestPlanRefuses(t *testing.T) {
 		},
 		"runs and does not answer": {
 			host:   newFakeLab(),
-			change: func(h *fakeHost) { h.server = nil; h.fails = nil; h.trouble = errors.New("broken database") },
+			change: func(h *fakeHost) { h.server = nil; h.trouble = errors.New("broken database") },
 			words:  []string{"broken database", "journalctl -u lxd.service"},
+		},
+		"runs and lost its socket": {
+			host:   newFakeLab(),
+			change: func(h *fakeHost) { h.server = nil; delete(h.files, "/var/lib/lxd/unix.socket") },
+			words:  []string{"connection refused", "systemctl restart lxd.service"},
 		},
 		"a socket that is named, without a daemon": {
 			host:   newFakeLab(),
