@@ -62,6 +62,6 @@ func ParseMode(mode string) (uint32, error) {
 	if mode == "" {
 		return defaultMode, nil
 	}
-	bits, err := strconv.ParseUint(mode, 8, 12)
+	bits, err := strconv.ParseUint(mode, 8, 9)
 	return uint32(bits), err
 }

@@ -236,9 +236,8 @@ func (l *Lab) DeleteImage(ctx context.Context, fingerprint string, spec ImageSpe
 		}
 		return nil
 	}
-	err := l.daemon.DeleteImage(ctx, fingerprint)
-	if errors.Is(err, lxd.ErrNotFound) {
-		return nil
-	}
-	return err
+	return deleted(l.daemon.DeleteImage(ctx, fingerprint), func() error {
+		_, _, err := l.daemon.Image(ctx, fingerprint)
+		return err
+	})
 }

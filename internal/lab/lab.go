@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/cowlab/terraform-provider-lab/internal/capability"
@@ -81,6 +82,30 @@ func detached(ctx context.Context) (context.Context, context.CancelFunc) {
 // sight of it.
 func outcomeOpen(err error) bool {
 	return errors.Is(err, lxd.ErrTimeout) || errors.Is(err, lxd.ErrUnknownOutcome) || errors.Is(err, context.Canceled)
+}
+
+// deleted is what a deletion came to. An object that is gone already is as it was asked for; but the daemon also says
+// "not found" of a file that it missed on the way, so the object is looked for once more.
+func deleted(err error, look func() error) error {
+	if errors.Is(err, lxd.ErrNotFound) && errors.Is(look(), lxd.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// deletedUnused is what a deletion came to, of an object that may be in use: then the error lists by what.
+func deletedUnused[T any](err error, look func() (*T, error), users func(*T) []string) error {
+	if err == nil {
+		return nil
+	}
+	live, lookErr := look()
+	if errors.Is(err, lxd.ErrNotFound) && errors.Is(lookErr, lxd.ErrNotFound) {
+		return nil
+	}
+	if lookErr == nil && len(users(live)) > 0 {
+		return fmt.Errorf("%w; it is used by %s", err, strings.Join(users(live), ", "))
+	}
+	return err
 }
 
 // milliseconds since a moment, of the monotonic clock.

@@ -191,9 +191,8 @@ func (l *Lab) DeleteMachine(ctx context.Context, id MachineID) error {
 			return err
 		}
 	}
-	err = l.daemon.DeleteInstance(ctx, id.Name)
-	if errors.Is(err, lxd.ErrNotFound) {
-		return nil
-	}
-	return err
+	return deleted(l.daemon.DeleteInstance(ctx, id.Name), func() error {
+		_, _, err := l.own(ctx, id)
+		return err
+	})
 }

@@ -33,10 +33,10 @@ func TestMachineIsUsableWhenItIsThere(t *testing.T) {
 	spec.Ready = lab.Ready{Command: []string{"test", "-s", "/root/setup"}, Address: "ipv4"}
 	machine, timings := create(t, l, spec)
 
-	if got := in(t, l, spec.Name, "cat /root/setup"); got != "done\n/tmp" {
+	if got := in(t, spec.Name, "cat /root/setup"); got != "done\n/tmp" {
 		t.Errorf("the setup left %q", got)
 	}
-	if got := in(t, l, spec.Name, "stat -c '%a %u %g %s' /etc/motd /opt/a/deep/dir/binary"); got != "640 0 0 6\n755 7 8 3" {
+	if got := in(t, spec.Name, "stat -c '%a %u %g %s' /etc/motd /opt/a/deep/dir/binary"); got != "640 0 0 6\n755 7 8 3" {
 		t.Errorf("the files are %q", got)
 	}
 	if machine.Addresses.IPv4 == "" {

@@ -86,13 +86,13 @@ func (l *Lab) UpdateMachine(ctx context.Context, id MachineID, before, now Machi
 	if running && now.Running && len(restart) > 0 && !now.AllowRestart {
 		return nil, argumentErrorf("allow_restart", "a change of %s takes effect only when the machine starts anew: set allow_restart = true to have it restarted", strings.Join(restart, ", "))
 	}
-	// A virtual machine takes such a change only while it is stopped.
-	stop := running && (!now.Running || len(restart) > 0)
 	drifted := !running && live.Config[keyRunning] == "true"
-	if stop {
+	// A virtual machine takes such a change only while it is stopped.
+	if running && (!now.Running || len(restart) > 0) {
 		if err := l.power(ctx, id.Name, false); err != nil {
 			return nil, err
 		}
+		running = false
 		if live, etag, err = l.own(ctx, id); err != nil {
 			return nil, err
 		}
@@ -100,16 +100,26 @@ func (l *Lab) UpdateMachine(ctx context.Context, id MachineID, before, now Machi
 	if err := l.rewrite(ctx, live, etag, before, now); err != nil {
 		return nil, err
 	}
-	failure := error(nil)
-	if now.Running && (stop || !running) {
-		failure = l.startUpdated(ctx, now, drifted)
-	}
-	// New networks bring new addresses; who made an address a condition wants to know it.
-	if failure == nil && now.Running && now.Ready.Address != "" && !maps.Equal(before.Networks, now.Networks) {
-		failure = waitAddress(ctx, l.daemon, id.Name, now.Ready.Address)
-	}
+	failure := l.bringUp(ctx, before, now, running, drifted)
 	machine, err := l.Machine(ctx, id, now.Config)
 	return machine, errors.Join(failure, err)
+}
+
+// bringUp starts a machine after a change, if it is to run and does not, and waits for what the change brings.
+func (l *Lab) bringUp(ctx context.Context, before, now MachineSpec, running, drifted bool) error {
+	if !now.Running {
+		return nil
+	}
+	if !running {
+		if err := l.startUpdated(ctx, now, drifted); err != nil {
+			return err
+		}
+	}
+	// New networks bring new addresses; who made an address a condition wants to know it.
+	if now.Ready.Address != "" && !maps.Equal(before.Networks, now.Networks) {
+		return waitAddress(ctx, l.daemon, now.Name, now.Ready.Address)
+	}
+	return nil
 }
 
 // rewrite writes what changed of a machine, if anything did.

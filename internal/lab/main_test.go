@@ -4,7 +4,6 @@ package lab_test
 
 import (
 	"context"
-	"strings"
 	"testing"
 
 	"github.com/cowlab/terraform-provider-lab/internal/acctest"
@@ -51,15 +50,8 @@ func create(t testing.TB, l *lab.Lab, spec lab.MachineSpec) (*lab.Machine, lab.M
 	return machine, timings
 }
 
-// in runs a shell command in a machine and gives what it printed.
-func in(t testing.TB, l *lab.Lab, machine, script string) string {
+// in runs a shell script in a machine of the package's daemon and gives what it printed.
+func in(t testing.TB, machine, script string) string {
 	t.Helper()
-	result, err := l.Daemon().Exec(t.Context(), machine, lxd.Command{Args: []string{"sh", "-c", script}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if result.ExitCode != 0 {
-		t.Fatalf("%q on %s returned %d: %s", script, machine, result.ExitCode, result.Stderr)
-	}
-	return strings.TrimSpace(string(result.Stdout))
+	return acctest.Shared(t).In(t, machine, script)
 }

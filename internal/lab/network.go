@@ -5,7 +5,6 @@ package lab
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,8 +14,6 @@ import (
 	"github.com/canonical/lxd/shared"
 	"github.com/canonical/lxd/shared/api"
 	"github.com/google/uuid"
-
-	"github.com/cowlab/terraform-provider-lab/internal/lxd"
 )
 
 // NoAddress stands for the address of a bridge that has none of a family.
@@ -149,13 +146,9 @@ func (l *Lab) UpdateNetwork(ctx context.Context, before, now NetworkSpec) (*Netw
 
 // DeleteNetwork removes a network; one that is gone already is no error. A network in use is an error that lists by what.
 func (l *Lab) DeleteNetwork(ctx context.Context, name string) error {
-	err := l.daemon.DeleteNetwork(ctx, name)
-	if err == nil || errors.Is(err, lxd.ErrNotFound) {
-		return nil
+	look := func() (*api.Network, error) {
+		live, _, err := l.daemon.Network(ctx, name)
+		return live, err
 	}
-	live, _, readErr := l.daemon.Network(ctx, name)
-	if readErr == nil && len(live.UsedBy) > 0 {
-		return fmt.Errorf("%w; it is used by %s", err, strings.Join(live.UsedBy, ", "))
-	}
-	return err
+	return deletedUnused(l.daemon.DeleteNetwork(ctx, name), look, func(live *api.Network) []string { return live.UsedBy })
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cowlab/terraform-provider-lab/internal/capability"
-	"github.com/cowlab/terraform-provider-lab/internal/lxd"
 )
 
 // PoolSpec is a storage pool as it should be.
@@ -196,15 +195,9 @@ func (l *Lab) UpdatePool(ctx context.Context, before, now PoolSpec) (*Pool, int6
 // DeletePool removes a storage pool; one that is gone already is no error. A pool in use is an error that lists by what.
 func (l *Lab) DeletePool(ctx context.Context, name string) error {
 	defer l.checker.Forget()
-	err := l.daemon.DeletePool(ctx, name)
-	if errors.Is(err, lxd.ErrNotFound) {
-		return nil
+	look := func() (*api.StoragePool, error) {
+		live, _, err := l.daemon.Pool(ctx, name)
+		return live, err
 	}
-	if errors.Is(err, lxd.ErrInUse) {
-		live, _, readErr := l.daemon.Pool(ctx, name)
-		if readErr == nil && len(live.UsedBy) > 0 {
-			return fmt.Errorf("%w; it is used by %s", err, strings.Join(live.UsedBy, ", "))
-		}
-	}
-	return err
+	return deletedUnused(l.daemon.DeletePool(ctx, name), look, func(live *api.StoragePool) []string { return live.UsedBy })
 }

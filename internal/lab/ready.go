@@ -90,12 +90,10 @@ func waitUsable(ctx context.Context, daemon *lxd.Daemon, machine string, ready R
 	return nil
 }
 
-// notYet tells a guest that is not up yet from one that will never be: only the former is asked again.
+// notYet tells a guest that is not up yet from one that will never be: only the former is asked again. A command that
+// left a child behind which holds its output ([lxd.ErrUnsupported] on some daemons) would leave another each time.
 func notYet(err error) bool {
-	if errors.Is(err, lxd.ErrNotFound) && !strings.Contains(err.Error(), "ommand not found") {
-		return false // the machine is gone
-	}
-	return !errors.Is(err, lxd.ErrUnreachable)
+	return !errors.Is(err, lxd.ErrNotFound) && !errors.Is(err, lxd.ErrUnreachable) && !errors.Is(err, lxd.ErrUnsupported)
 }
 
 // notFoundCode is what a command returns that is not there, by the shell's convention, which LXD follows.

@@ -26,7 +26,7 @@ func scenario(t testing.TB, host *acctest.Host, l *lab.Lab, count int) (machines
 		spec.Networks = map[string]lab.NIC{"eth0": {Network: host.Network(t)}}
 		spec.Ready = lab.Ready{Address: "ipv4"}
 		machine, _ := create(t, l, spec)
-		in(t, l, machine.Name, "echo clean > /root/mark")
+		in(t, machine.Name, "echo clean > /root/mark")
 		snapshot, took, err := l.CreateSnapshot(t.Context(), lab.SnapshotSpec{Machine: machine.ID, Name: "clean"})
 		if err != nil {
 			t.Fatal(err)
@@ -45,11 +45,11 @@ func TestResetPutsEveryKindOfWreckBack(t *testing.T) {
 	host, l := connect(t)
 	machines, snapshots := scenario(t, host, l, 4)
 	for _, machine := range machines {
-		in(t, l, machine.Name, "echo dirty > /root/mark; touch /root/more; sync")
+		in(t, machine.Name, "echo dirty > /root/mark; touch /root/more; sync")
 	}
-	in(t, l, machines[1].Name, "killall udhcpc; true")
+	in(t, machines[1].Name, "killall udhcpc; true")
 	host.LXC(t, "stop", "--force", machines[2].Name)
-	in(t, l, machines[3].Name, "rm -f /sbin/init /bin/init")
+	in(t, machines[3].Name, "rm -f /sbin/init /bin/init")
 	host.LXC(t, "stop", "--force", machines[3].Name) // and it would not start again
 
 	var mu sync.Mutex
@@ -64,7 +64,7 @@ func TestResetPutsEveryKindOfWreckBack(t *testing.T) {
 	}
 	for index, machine := range machines {
 		key := fmt.Sprint(index)
-		if got := in(t, l, machine.Name, "cat /root/mark; ls /root"); got != "clean\nmark" {
+		if got := in(t, machine.Name, "cat /root/mark; ls /root"); got != "clean\nmark" {
 			t.Errorf("machine %d came back as %q", index, got)
 		}
 		again, err := l.Machine(t.Context(), machine.ID, nil)
@@ -92,7 +92,7 @@ func TestResetGoesBackAndForth(t *testing.T) {
 	host, l := connect(t)
 	machines, snapshots := scenario(t, host, l, 1)
 	machine := machines[0]
-	in(t, l, machine.Name, "echo second > /root/mark")
+	in(t, machine.Name, "echo second > /root/mark")
 	second, _, err := l.CreateSnapshot(t.Context(), lab.SnapshotSpec{Machine: machine.ID, Name: "second"})
 	if err != nil {
 		t.Fatal(err)
@@ -104,7 +104,7 @@ func TestResetGoesBackAndForth(t *testing.T) {
 		if _, err := l.Reset(t.Context(), lab.ResetSpec{Snapshots: map[string]lab.SnapshotID{"x": step.snapshot}}, nil); err != nil {
 			t.Fatal(err)
 		}
-		if got := in(t, l, machine.Name, "cat /root/mark"); got != step.mark {
+		if got := in(t, machine.Name, "cat /root/mark"); got != step.mark {
 			t.Errorf("back at %q the mark is %q", step.snapshot.Name, got)
 		}
 	}
@@ -144,7 +144,7 @@ func TestResetTouchesNothingWhenOneCannotGoBack(t *testing.T) {
 	host, l := connect(t)
 	machines, snapshots := scenario(t, host, l, 2)
 	for _, machine := range machines {
-		in(t, l, machine.Name, "echo dirty > /root/mark")
+		in(t, machine.Name, "echo dirty > /root/mark")
 	}
 	if err := l.DeleteSnapshot(t.Context(), snapshots["1"]); err != nil {
 		t.Fatal(err)
@@ -153,7 +153,7 @@ func TestResetTouchesNothingWhenOneCannotGoBack(t *testing.T) {
 	if !errors.Is(err, lxd.ErrNotFound) || !strings.Contains(err.Error(), machines[1].Name) {
 		t.Errorf("got %v", err)
 	}
-	if got := in(t, l, machines[0].Name, "cat /root/mark"); got != "dirty" {
+	if got := in(t, machines[0].Name, "cat /root/mark"); got != "dirty" {
 		t.Errorf("the other machine was put back, to %q", got)
 	}
 	twice := map[string]lab.SnapshotID{"a": snapshots["0"], "b": snapshots["0"]}
@@ -176,7 +176,7 @@ func TestTwoResetsAtOnceDoNotWreckTheMachines(t *testing.T) {
 	}
 	all.Wait()
 	for _, machine := range machines {
-		if got := in(t, l, machine.Name, "cat /root/mark"); got != "clean" {
+		if got := in(t, machine.Name, "cat /root/mark"); got != "clean" {
 			t.Errorf("%s came back as %q", machine.Name, got)
 		}
 	}

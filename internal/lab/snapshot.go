@@ -163,9 +163,8 @@ func (l *Lab) DeleteSnapshot(ctx context.Context, id SnapshotID) error {
 		}
 		return err
 	}
-	err = l.daemon.DeleteSnapshot(ctx, id.Machine.Name, id.Name)
-	if errors.Is(err, lxd.ErrNotFound) {
-		return nil
-	}
-	return err
+	return deleted(l.daemon.DeleteSnapshot(ctx, id.Machine.Name, id.Name), func() error {
+		_, err := l.Snapshot(ctx, id)
+		return err
+	})
 }

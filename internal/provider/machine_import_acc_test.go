@@ -72,7 +72,7 @@ func TestMachineImport(t *testing.T) {
 		// From then on it is a machine like any other.
 		resource.TestStep{
 			PreConfig: func() {
-				if got := in(t, host, name, "ls -A /root"); got != "" {
+				if got := host.In(t, name, "ls -A /root"); got != "" {
 					t.Errorf("taking it over wrote %q", got)
 				}
 			},

@@ -24,7 +24,7 @@ func machinePreparationAttributes() map[string]schema.Attribute {
 		"cloud_init": cloudInitAttribute(),
 		"files":      filesAttribute(),
 		"setup": schema.ListNestedAttribute{
-			MarkdownDescription: "Commands that prepare it when it has booted for the first time (with systemd: has settled), in order, each to its end. One that returns anything but 0 fails the machine and shows its output. Changing them replaces the machine.",
+			MarkdownDescription: "Commands that prepare it when it has booted for the first time (with systemd: has settled), in order, each to its end. One that returns anything but 0 fails the machine and shows its output. What a command leaves running must have its output redirected, or the command does not end. Changing them replaces the machine.",
 			Optional:            true,
 			Validators:          []validator.List{listvalidator.SizeAtLeast(1)},
 			PlanModifiers:       []planmodifier.List{listplanmodifier.RequiresReplaceIf(preparedList, preparedText, preparedText)},
@@ -77,7 +77,7 @@ func filesAttribute() schema.MapNestedAttribute {
 				"content_wo_version": schema.Int64Attribute{MarkdownDescription: "Change it when `content_wo` changed.", Optional: true},
 				"source":             schema.StringAttribute{MarkdownDescription: "A file of the host that Terraform runs on, to copy.", Optional: true},
 				"source_sha256":      schema.StringAttribute{MarkdownDescription: "Its hash, so that a change of the file replaces the machine: `filesha256(\"…\")`.", Optional: true},
-				"mode":               schema.StringAttribute{MarkdownDescription: "Its permissions, in octal. Default: `0644`.", Optional: true, Validators: []validator.String{stringvalidator.RegexMatches(modeForm, "must be three or four octal digits, such as 0755")}},
+				"mode":               schema.StringAttribute{MarkdownDescription: "Its permissions, in octal. Default: `0644`.", Optional: true, Validators: []validator.String{stringvalidator.RegexMatches(modeForm, "must be three octal digits, such as 0755")}},
 				"uid":                schema.Int64Attribute{MarkdownDescription: "The user that owns it. Default: 0, root.", Optional: true, Validators: []validator.Int64{int64validator.AtLeast(0)}},
 				"gid":                schema.Int64Attribute{MarkdownDescription: "The group that owns it. Default: 0, root.", Optional: true, Validators: []validator.Int64{int64validator.AtLeast(0)}},
 			},

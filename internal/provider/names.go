@@ -17,7 +17,7 @@ var (
 	poolName     = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]{0,62}$`)
 	networkName  = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]{1,14}$`)
 	domainName   = regexp.MustCompile(`^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
-	modeForm     = regexp.MustCompile(`^[0-7]{3,4}$`)
+	modeForm     = regexp.MustCompile(`^0?[0-7]{3}$`)
 )
 
 func machineNameValidator() validator.String {

@@ -68,14 +68,14 @@ func (s scenario) reset(run, more string) string {
 // mark and marks write and read a file on machines, which a reset takes away.
 func (s scenario) mark(keys ...string) {
 	for _, key := range keys {
-		in(s.t, s.host, s.prefix+"-"+key, "touch /root/mark; sync")
+		s.host.In(s.t, s.prefix+"-"+key, "touch /root/mark; sync")
 	}
 }
 
 func (s scenario) marked(want bool, keys ...string) {
 	s.t.Helper()
 	for _, key := range keys {
-		if got := in(s.t, s.host, s.prefix+"-"+key, "ls /root") == "mark"; got != want {
+		if got := s.host.In(s.t, s.prefix+"-"+key, "ls /root") == "mark"; got != want {
 			s.t.Errorf("the mark on machine %q is there: %v, want %v", key, got, want)
 		}
 	}
@@ -114,7 +114,7 @@ func TestResetRewindsOnlyWhenTriggered(t *testing.T) {
 				s.marked(true, "a", "b")
 				s.mark("c")
 				host.LXC(t, "stop", "--force", s.prefix+"-b")
-				in(t, host, s.prefix+"-c", "rm -f /sbin/init /bin/init; sync")
+				host.In(t, s.prefix+"-c", "rm -f /sbin/init /bin/init; sync")
 				host.LXC(t, "stop", "--force", s.prefix+"-c")
 			},
 			Config: s.machines("512MiB", "a", "b", "c") + s.reset("2", ""),

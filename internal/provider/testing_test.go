@@ -19,7 +19,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 
 	"github.com/cowlab/terraform-provider-lab/internal/acctest"
-	"github.com/cowlab/terraform-provider-lab/internal/lxd"
 	"github.com/cowlab/terraform-provider-lab/internal/provider"
 )
 
@@ -94,27 +93,4 @@ func gone(host *acctest.Host, paths ...string) func(*testing.T) {
 			}
 		}
 	}
-}
-
-// daemonOf connects to a host as the provider does.
-func daemonOf(t *testing.T, host *acctest.Host) *lxd.Daemon {
-	t.Helper()
-	daemon, err := lxd.Connect(t.Context(), lxd.Config{Address: host.Address(), Project: host.Project()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return daemon
-}
-
-// in runs a shell command in a machine and gives what it printed.
-func in(t *testing.T, host *acctest.Host, machine, script string) string {
-	t.Helper()
-	result, err := daemonOf(t, host).Exec(t.Context(), machine, lxd.Command{Args: []string{"sh", "-c", script}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if result.ExitCode != 0 {
-		t.Fatalf("%q on %s returned %d: %s", script, machine, result.ExitCode, result.Stderr)
-	}
-	return strings.TrimSpace(string(result.Stdout))
 }
