@@ -233,8 +233,8 @@ func victim(address, pool string) {
 	os.Exit(1)
 }
 
-// killProbe starts a process that probes a pool, and kills it once the daemon has a number of machines.
-func killProbe(t *testing.T, daemon *lxd.Daemon, pool string, machines int) {
+// startVictim starts a process that probes a pool.
+func startVictim(t *testing.T, daemon *lxd.Daemon, pool string) *exec.Cmd {
 	t.Helper()
 	program, err := os.Executable()
 	if err != nil {
@@ -246,11 +246,38 @@ func killProbe(t *testing.T, daemon *lxd.Daemon, pool string, machines int) {
 	if err := process.Start(); err != nil {
 		t.Fatal(err)
 	}
-	await(t, daemon, fmt.Sprintf("the victim has made %d machines", machines), func(instances []api.Instance) bool { return len(instances) >= machines })
+	return process
+}
+
+// kill ends a victim.
+func kill(t *testing.T, process *exec.Cmd) {
+	t.Helper()
 	if err := process.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = process.Wait() // it was killed
+}
+
+// killProbe starts a process that probes a pool, and kills it once the daemon has a number of machines.
+func killProbe(t *testing.T, daemon *lxd.Daemon, pool string, machines int) {
+	t.Helper()
+	process := startVictim(t, daemon, pool)
+	await(t, daemon, fmt.Sprintf("the victim has made %d machines", machines), func(instances []api.Instance) bool { return len(instances) >= machines })
+	kill(t, process)
+}
+
+// machinesOn names the machines of a daemon.
+func machinesOn(t *testing.T, daemon *lxd.Daemon) []string {
+	t.Helper()
+	instances, err := daemon.Instances(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, instance := range instances {
+		names = append(names, instance.Name)
+	}
+	return names
 }
 
 func TestAccSweepTakesDeadRunsLeftoversOnly(t *testing.T) {
@@ -258,17 +285,7 @@ func TestAccSweepTakesDeadRunsLeftoversOnly(t *testing.T) {
 	h := acctest.Start(t, acctest.Options{})
 	pool := newPool(t, h, "btrfs", map[string]string{"size": "4GiB"})
 	daemon, checker := connect(t, h)
-	names := func() []string {
-		instances, err := daemon.Instances(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		var names []string
-		for _, instance := range instances {
-			names = append(names, instance.Name)
-		}
-		return names
-	}
+	names := func() []string { return machinesOn(t, daemon) }
 	var mine []string
 	for _, machines := range []int{1, 3, 8} {
 		killProbe(t, daemon, pool, len(mine)+machines)
