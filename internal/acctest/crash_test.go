@@ -41,7 +41,7 @@ func crash(t *testing.T, base, mode string) (cmd *exec.Cmd, interfaces []string)
 	if err := missing(); err != nil {
 		t.Skip(err)
 	}
-	cmd = exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestCrashingRun$") //nolint:gosec // This very program.
+	cmd = exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestCrashingRun$")
 	cmd.Env = append(os.Environ(), crashVariable+"="+mode, dirVariable+"="+base)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
