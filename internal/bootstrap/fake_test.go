@@ -120,7 +120,7 @@ func (h *fakeHost) install(names ...string) {
 // start makes the daemon run.
 func (h *fakeHost) start() {
 	h.server = &Server{Product: "LXD", Version: "5.0.2", Drivers: []string{"dir"}, PID: 77}
-	h.files["/proc/77/comm"], h.files["/proc/77"] = "lxd\n", ""
+	h.files["/proc/77/comm"], h.files["/proc/77/cmdline"] = "lxd\n", "/usr/bin/lxd"
 	if h.programs["mkfs.btrfs"] && !h.kernelLacks {
 		h.server.Drivers = []string{"btrfs", "dir"}
 	}
@@ -133,7 +133,7 @@ func (h *fakeHost) start() {
 
 func (h *fakeHost) stop() {
 	h.server = nil
-	delete(h.files, "/proc/77")
+	h.files["/proc/77/cmdline"] = ""
 	if u := h.units["lxd.service"]; u != nil {
 		u.active = "inactive"
 	}

@@ -12,6 +12,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -21,6 +22,8 @@ import (
 const (
 	// graceTime is what a program that is told to end may take before it is killed.
 	graceTime = 10 * time.Second
+	// statusGrace is what reading the last of a program's status may take after it ended.
+	statusGrace = time.Second
 	// tryPoolSize is a little more than the smallest pool that btrfs makes.
 	tryPoolSize = "128MiB"
 )
@@ -72,12 +75,19 @@ func runWithStatus(cmd *exec.Cmd, status func(line string)) error {
 	if err != nil {
 		return err
 	}
-	go func() { // ends when nobody has the other end any more, or with the pipe
+	var reading sync.WaitGroup
+	reading.Go(func() {
 		for lines := bufio.NewScanner(read); lines.Scan(); {
 			status(lines.Text())
 		}
-	}()
-	return cmd.Wait()
+	})
+	err = cmd.Wait()
+	// A service that the program started may have the other end, and never close it.
+	deadlineErr := read.SetReadDeadline(time.Now().Add(statusGrace))
+	if deadlineErr == nil {
+		reading.Wait()
+	}
+	return errors.Join(err, deadlineErr)
 }
 
 func (s System) command(ctx context.Context, c Command) *exec.Cmd {

@@ -31,6 +31,21 @@ func TestSystemRuns(t *testing.T) {
 	}
 }
 
+func TestSystemDoesNotWaitForServices(t *testing.T) {
+	t.Parallel()
+	var status []string
+	_, err := System{}.Run(t.Context(), Command{
+		Args:   []string{"sh", "-c", `echo done >&3; sleep 600 >/dev/null 2>&1 & echo $! >&3`},
+		Status: func(line string) { status = append(status, line) },
+	})
+	if err != nil || len(status) != 2 || status[0] != "done" {
+		t.Fatalf("got %q, %v", status, err)
+	}
+	if _, err := (System{}).Run(t.Context(), Command{Args: []string{"kill", status[1]}}); err != nil {
+		t.Errorf("what the program started did not outlive it: %v", err)
+	}
+}
+
 func TestSystemTellsFailures(t *testing.T) {
 	t.Parallel()
 	_, err := System{}.Run(t.Context(), Command{Args: []string{"sh", "-c", "echo it broke; exit 3"}})
