@@ -199,9 +199,9 @@ func (w *work) stopDirectly(ctx context.Context, pid int) error {
 		return err
 	}
 	return lxd.Poll(ctx, "the daemon has ended", func(context.Context) (bool, string, error) {
-		// Where the first process does not reap, a dead one stays, without a command line.
-		command, err := w.host.ReadFile(process + "/cmdline")
-		return err != nil || len(command) == 0, "process " + itoa(pid) + " is there", nil
+		// An ended process has none: there is nothing to read, or nothing in it where nobody reaps.
+		command, _ := w.host.ReadFile(process + "/cmdline")
+		return len(command) == 0, "process " + itoa(pid) + " is there", nil
 	})
 }
 
