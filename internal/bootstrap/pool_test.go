@@ -69,26 +69,6 @@ func TestThrowAwayPoolIsThrownAway(t *testing.T) {
 	}
 }
 
-func TestThrowAwayPoolFindsDrivers(t *testing.T) {
-	t.Parallel()
-	daemon := lxdtest.New(t, lxdtest.WithDrivers("dir"), lxdtest.WithUsableDrivers("dir", "btrfs"))
-	host := System{}
-	before, err := host.Ask(t.Context(), daemon.Address())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := host.TryPool(t.Context(), daemon.Address(), driver); err != nil {
-		t.Fatal(err)
-	}
-	after, err := host.Ask(t.Context(), daemon.Address())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if (daemonFacts{server: before}).offers() || !(daemonFacts{server: after}).offers() {
-		t.Errorf("the daemon offers %v before and %v after", before.Drivers, after.Drivers)
-	}
-}
-
 func TestThrowAwayPoolSweepsDeadRuns(t *testing.T) {
 	t.Parallel()
 	d := connect(t, lxdtest.New(t).Address())

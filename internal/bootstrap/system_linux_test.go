@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/cowlab/terraform-provider-lab/internal/lxd/lxdtest"
 )
 
 func TestSystemRuns(t *testing.T) {
@@ -120,5 +122,25 @@ func TestSystemKnowsItsInvoker(t *testing.T) {
 	}
 	if gid, err := (System{}).OwningGroup("/"); err != nil || gid != 0 {
 		t.Errorf("the group of / is %d, %v", gid, err)
+	}
+}
+
+func TestSystemTriesAPool(t *testing.T) {
+	t.Parallel()
+	daemon := lxdtest.New(t, lxdtest.WithDrivers("dir"), lxdtest.WithUsableDrivers("dir", "btrfs"))
+	host := System{}
+	before, err := host.Ask(t.Context(), daemon.Address())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := host.TryPool(t.Context(), daemon.Address(), driver); err != nil {
+		t.Fatal(err)
+	}
+	after, err := host.Ask(t.Context(), daemon.Address())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if (daemonFacts{server: before}).offers() || !(daemonFacts{server: after}).offers() {
+		t.Errorf("the daemon offers %v before and %v after", before.Drivers, after.Drivers)
 	}
 }
