@@ -43,19 +43,31 @@ check() {
   fi
 }
 
-# Import by identity came with version 1.12 of both programs.
-version=$("$terraform" version | sed -nE '1s/.* v([0-9]+\.[0-9]+).*/\1/p')
-by_identity=$([[ $(printf '%s\n' 1.12 "$version" | sort -V | head -n 1) != 1.12 ]] || echo yes)
+program=$("$terraform" version | sed -n 1p) # such as "Terraform v1.11.4"
+
+# check_since VERSION NAME FILE... checks with programs that are new enough.
+check_since() {
+  local version=$1
+  shift
+  if [[ $(printf '%s\n' "v$version" "${program##* }" | sort --version-sort | head -n 1) == "v$version" ]]; then
+    check "$@"
+  else
+    echo "skip  $1 (needs version $version)"
+  fi
+}
 
 cd "$top"
 for file in examples/provider/*.tf examples/resources/*/resource*.tf examples/data-sources/*/*.tf; do
   check "$file" "$file"
 done
 for file in examples/resources/*/import-by-identity.tf; do
-  if [[ -n $by_identity ]]; then
-    check "$file" "$file" "$(dirname "$file")/resource.tf"
+  check_since 1.12 "$file" "$file" "$(dirname "$file")/resource.tf"
+done
+for file in examples/actions/*/*.tf; do
+  if [[ $program == OpenTofu* ]]; then
+    echo "skip  $file (OpenTofu has no actions)"
   else
-    echo "skip  $file (needs Terraform or OpenTofu 1.12)"
+    check_since 1.14 "$file" "$file" "examples/resources/$(basename "$(dirname "$file")")/resource.tf"
   fi
 done
 check examples/four-machine-lab examples/four-machine-lab/*.tf examples/four-machine-lab/*.service
