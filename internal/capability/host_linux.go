@@ -30,7 +30,7 @@ func lookAtHost(address string, environment api.ServerEnvironment) *host {
 	}
 	h := &host{
 		dir:        filepath.Dir(socket),
-		searchPath: filepath.SplitList(os.Getenv("PATH")),
+		searchPath: guessedPath(os.Getenv("PATH")),
 		kernelHas:  kernelHas,
 		freeBytes:  freeBytes,
 	}
@@ -40,6 +40,18 @@ func lookAtHost(address string, environment api.ServerEnvironment) *host {
 	}
 	h.snap = strings.HasPrefix(h.dir, "/var/snap/")
 	return h
+}
+
+// guessedPath is where the daemon may find tools, as far as somebody else's PATH tells: the directories of administrators
+// are not on the PATH of everybody, but on that of a daemon.
+func guessedPath(own string) []string {
+	dirs := filepath.SplitList(own)
+	for _, dir := range systemPath {
+		if !slices.Contains(dirs, dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs
 }
 
 // readEnvironment takes over what a daemon's environment says of its directory and its PATH.
