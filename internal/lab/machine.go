@@ -108,16 +108,15 @@ func (l *Lab) setUp(ctx context.Context, machine string, commands []Setup) error
 func (l *Lab) machineMadeAnyway(ctx context.Context, spec MachineSpec, id string) *Machine {
 	ctx, cancel := detached(ctx)
 	defer cancel()
-	var made *Machine
 	// An operation that we stopped waiting for goes on; a machine that comes of it must not be forgotten.
 	if err := l.daemon.Idle(ctx, spec.Name); err != nil {
 		return nil
 	}
 	live, _, err := l.daemon.Instance(ctx, spec.Name)
-	if err == nil && live.Config[keyUUID] == id {
-		made = machineOf(live, spec.Config)
+	if err != nil || live.Config[keyUUID] != id {
+		return nil
 	}
-	return made
+	return machineOf(live, spec.Config)
 }
 
 // readMachine reads a machine with its addresses.

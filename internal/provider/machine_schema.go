@@ -6,6 +6,7 @@ import (
 	"context"
 	"maps"
 	"regexp"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
@@ -174,6 +175,11 @@ var readyTexts = map[string]string{
 	"tcp_port":   "A TCP port that accepts connections from where Terraform runs.",
 }
 
+// someCondition refuses a ready condition that asks for nothing.
+func someCondition() validator.Object {
+	return atLeastOneOf(slices.Sorted(maps.Keys(readyTexts))...)
+}
+
 // readyAttribute is a ready condition.
 func readyAttribute(description string) schema.SingleNestedAttribute {
 	return schema.SingleNestedAttribute{
@@ -195,7 +201,7 @@ func readyAttribute(description string) schema.SingleNestedAttribute {
 				Validators: []validator.Int64{int64validator.Between(1, 65535)},
 			},
 		},
-		Validators: []validator.Object{atLeastOneOf("command", "systemd", "cloud_init", "address", "tcp_port")},
+		Validators: []validator.Object{someCondition()},
 	}
 }
 

@@ -69,7 +69,7 @@ func (a *resetAction) Schema(ctx context.Context, _ action.SchemaRequest, resp *
 						Validators: []validator.Int64{int64validator.Between(1, 65535)},
 					},
 				},
-				Validators: []validator.Object{atLeastOneOf("command", "systemd", "cloud_init", "address", "tcp_port")},
+				Validators: []validator.Object{someCondition()},
 			},
 			"timeouts": timeouts.AttributesWithOpts(ctx, timeouts.Opts{InvokeDescription: timeoutText("invoke")}),
 		},

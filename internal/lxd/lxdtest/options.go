@@ -140,11 +140,6 @@ func WithVirtualMachines() Option {
 	}
 }
 
-// WithWarnings replaces the daemon's warnings.
-func WithWarnings(warnings ...api.Warning) Option {
-	return func(s *settings) { s.warnings = warnings }
-}
-
 // WithResources changes the host's processors and memory.
 func WithResources(change func(*api.Resources)) Option {
 	return func(s *settings) { change(&s.resources) }
