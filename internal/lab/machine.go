@@ -136,6 +136,30 @@ func (l *Lab) readMachine(ctx context.Context, name string, declared map[string]
 	return machine, nil
 }
 
+// RefreshMachine is [Lab.Machine] for many machines at once, which may miss what others changed within the last
+// seconds.
+func (l *Lab) RefreshMachine(ctx context.Context, id MachineID, declared map[string]string) (*Machine, error) {
+	listed, err := l.listed(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if listed == nil {
+		return l.Machine(ctx, id, declared)
+	}
+	machine := machineOf(&listed.Instance, declared)
+	machine.Addresses = addressesOf(listed.State)
+	return machine, nil
+}
+
+// listed finds a machine in the daemon's listing; nil when only a read of it alone can tell what became of it.
+func (l *Lab) listed(ctx context.Context, id MachineID) (*api.InstanceFull, error) {
+	listed, err := l.daemon.ListedInstance(ctx, id.Name)
+	if err != nil || listed == nil || listed.Config[keyUUID] != id.UUID {
+		return nil, err
+	}
+	return listed, nil
+}
+
 // Machine reads a machine. The error is [lxd.ErrNotFound] when it is gone, also when another incarnation has its name.
 func (l *Lab) Machine(ctx context.Context, id MachineID, declared map[string]string) (*Machine, error) {
 	machine, err := l.readMachine(ctx, id.Name, declared)

@@ -120,6 +120,23 @@ func (l *Lab) Snapshot(ctx context.Context, id SnapshotID) (*Snapshot, error) {
 	return snapshot, nil
 }
 
+// RefreshSnapshot is [Lab.Snapshot] for many snapshots at once, which may miss what others changed within the last
+// seconds.
+func (l *Lab) RefreshSnapshot(ctx context.Context, id SnapshotID) (*Snapshot, error) {
+	listed, err := l.listed(ctx, id.Machine)
+	if err != nil {
+		return nil, err
+	}
+	if listed != nil {
+		for i := range listed.Snapshots {
+			if live := &listed.Snapshots[i]; live.Name == id.Name && live.CreatedAt.Equal(id.CreatedAt) {
+				return snapshotOf(id.Machine, live), nil
+			}
+		}
+	}
+	return l.Snapshot(ctx, id)
+}
+
 // SnapshotByName reads a snapshot by name, whichever it is, for an import.
 func (l *Lab) SnapshotByName(ctx context.Context, machine, name string) (*Snapshot, error) {
 	found, err := l.MachineByName(ctx, machine)

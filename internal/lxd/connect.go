@@ -48,12 +48,13 @@ type Daemon struct {
 	userAgent string
 	log       *slog.Logger
 	locks     *lockTable
+	listings  *listings
 }
 
 // Connect finds the daemon, connects, and reads who it is. Errors are [ErrUnreachable] when nobody answers and
 // [ErrRefused] when the daemon answers but does not trust this client, or is not the one that is meant.
 func Connect(ctx context.Context, cfg Config) (*Daemon, error) {
-	d := &Daemon{project: cfg.Project, userAgent: cfg.UserAgent, log: cfg.Logger, locks: processLocks}
+	d := &Daemon{project: cfg.Project, userAgent: cfg.UserAgent, log: cfg.Logger, locks: processLocks, listings: newListings()}
 	if d.project == "" {
 		d.project = api.ProjectDefaultName
 	}

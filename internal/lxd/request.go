@@ -32,6 +32,7 @@ func (d *Daemon) path(parts ...string) *api.URL {
 // When the context ends first the error is a [TimeoutError] and the operation goes on: LXD's cannot be cancelled.
 // When contact is lost after the request was sent it is an [ErrUnknownOutcome].
 func (d *Daemon) change(ctx context.Context, ask, method string, at *api.URL, body any, etag string) error {
+	defer d.listings.writing()()
 	started := time.Now()
 	err := Poll(ctx, "the daemon is ready to "+ask, func(ctx context.Context) (bool, string, error) {
 		err := d.changeOnce(ctx, ask, method, at, body, etag)
@@ -152,6 +153,7 @@ func lost(err error) error { return fmt.Errorf("contact with the daemon was lost
 // upload sends a body that is not JSON, with headers, and waits for the outcome. The official client's own upload
 // calls take no context.
 func (d *Daemon) upload(ctx context.Context, ask string, at *api.URL, header http.Header, body io.Reader) (*api.Operation, error) {
+	defer d.listings.writing()()
 	started := time.Now()
 	operation, err := d.uploadOnce(ctx, ask, at, header, body)
 	d.logCall(ctx, ask, started, err)

@@ -151,7 +151,7 @@ func (r *machineResource) Read(ctx context.Context, req resource.ReadRequest, re
 		resp.Diagnostics.Append(failure(verbRead, thingMachine, state.Name.ValueString(), err))
 		return
 	}
-	machine, err := l.Machine(ctx, id, stringsOf(state.Config))
+	machine, err := l.RefreshMachine(ctx, id, stringsOf(state.Config))
 	if errors.Is(err, lxd.ErrNotFound) {
 		resp.State.RemoveResource(ctx)
 		return

@@ -148,7 +148,7 @@ func (r *snapshotResource) find(ctx context.Context, l *lab.Lab, state *snapshot
 	if err != nil {
 		return nil, err
 	}
-	return l.Snapshot(ctx, id)
+	return l.RefreshSnapshot(ctx, id)
 }
 
 func (r *snapshotResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
