@@ -5,8 +5,11 @@ package capability
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/canonical/lxd/shared/api"
 
 	"github.com/cowlab/terraform-provider-lab/internal/lxd"
 )
@@ -14,8 +17,9 @@ import (
 // CopyOnWrite is what may be asked to be proved: snapshot, branch and restore of a pool.
 const CopyOnWrite = "copy_on_write"
 
-// Provable lists what [Request.Prove] may hold.
-func Provable() []string { return []string{CopyOnWrite} }
+// Provable lists what [Request.Prove] may hold: that pools copy on write, that a container runs a command, and that a
+// virtual machine starts.
+func Provable() []string { return []string{CopyOnWrite, string(Containers), string(VirtualMachines)} }
 
 // Request says what to assess.
 type Request struct {
@@ -98,11 +102,15 @@ func (c *Checker) Assess(ctx context.Context, request Request) (*Report, error) 
 			return nil, err
 		}
 	}
+	hostFindings := facts.hostFindings(c.daemon.Address())
+	if err := c.tryMachines(ctx, facts, request, hostFindings); err != nil {
+		return nil, err
+	}
 	report := &Report{Server: c.serverReport(facts), Lacking: []Finding{}, Pools: []PoolReport{}, Members: []MemberReport{}}
 	for _, member := range facts.Members {
 		report.Members = append(report.Members, MemberReport{Name: member.Name, Address: member.Address, Status: member.Status})
 	}
-	report.Findings = facts.hostFindings(c.daemon.Address())
+	report.Findings = hostFindings
 	for _, pool := range facts.sortedPools() {
 		findings := facts.poolFindings(pool, probed[pool.Name])
 		report.Findings = append(report.Findings, findings...)
@@ -113,6 +121,23 @@ func (c *Checker) Assess(ctx context.Context, request Request) (*Report, error) 
 	}
 	report.conclude(facts, request)
 	return report, nil
+}
+
+// tryMachines proves the types of machines that it is asked to.
+func (c *Checker) tryMachines(ctx context.Context, facts *Facts, request Request, findings []Finding) error {
+	kinds := map[Capability]api.InstanceType{Containers: api.InstanceTypeContainer, VirtualMachines: api.InstanceTypeVM}
+	for i, finding := range findings {
+		kind, isType := kinds[finding.Capability]
+		if !isType || !slices.Contains(request.Prove, string(finding.Capability)) {
+			continue
+		}
+		trials, err := c.try(ctx, facts, kind, request.Pool)
+		if err != nil {
+			return fmt.Errorf("try whether a %s runs: %w", kind, err)
+		}
+		findings[i].judgeTrials(trials)
+	}
+	return nil
 }
 
 // probed is how a probe that was asked for went: a proof, a refusal, or both.

@@ -6,13 +6,11 @@ import (
 	"bytes"
 	"context"
 	cryptorand "crypto/rand"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
 
 	"github.com/canonical/lxd/shared/api"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/cowlab/terraform-provider-lab/internal/lxd"
 )
@@ -25,16 +23,17 @@ const (
 	cleanTimeout = 2 * time.Minute
 )
 
-// bench is the throw-away objects of a probe: an image without files, a stopped container made of it, its snapshots,
-// and branches. What it makes it remembers, and removes in [bench.clean].
+// bench is the throw-away objects of a probe: an image of next to nothing, a container made of it, its snapshots, and
+// branches. What it makes it remembers, and removes in [bench.clean].
 type bench struct {
 	daemon       *lxd.Daemon
 	mark         mark
 	architecture string
 
-	fingerprint string
-	machine     bool
-	branches    []string
+	// started says that the machine may be running.
+	machine, started bool
+	fingerprint      string
+	branches         []string
 	// newest is the newest snapshot, and files is how many files of data there are.
 	newest string
 	files  int
@@ -50,7 +49,7 @@ func step(ctx context.Context, do func(context.Context) error) error {
 	return do(bounded)
 }
 
-// makeMachine makes the image and the container.
+// makeMachine makes the image and the container, which stays stopped.
 func (b *bench) makeMachine(ctx context.Context, pool string) error {
 	image, err := probeImage(b.architecture, b.mark.String())
 	if err != nil {
@@ -64,13 +63,24 @@ func (b *bench) makeMachine(ctx context.Context, pool string) error {
 	if err != nil {
 		return err
 	}
-	b.machine = true
+	return b.create(ctx, api.InstancesPost{
+		Type:        api.InstanceTypeContainer,
+		Source:      api.InstanceSource{Type: api.SourceTypeImage, Fingerprint: b.fingerprint},
+		InstancePut: b.put(pool),
+	})
+}
+
+// create makes the bench's machine.
+func (b *bench) create(ctx context.Context, post api.InstancesPost) error {
+	b.machine, post.Name = true, b.mark.name()
+	return step(ctx, func(ctx context.Context) error { return b.daemon.CreateInstance(ctx, post) })
+}
+
+// start starts the machine.
+func (b *bench) start(ctx context.Context) error {
+	b.started = true
 	return step(ctx, func(ctx context.Context) error {
-		return b.daemon.CreateInstance(ctx, api.InstancesPost{
-			Name: b.mark.name(), Type: api.InstanceTypeContainer,
-			Source:      api.InstanceSource{Type: api.SourceTypeImage, Fingerprint: b.fingerprint},
-			InstancePut: b.put(pool),
-		})
+		return b.daemon.SetInstanceState(ctx, b.mark.name(), api.InstanceStatePut{Action: "start", Timeout: -1})
 	})
 }
 
@@ -122,48 +132,14 @@ func (b *bench) push(ctx context.Context, number int, content []byte) error {
 func (b *bench) clean(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTimeout)
 	defer cancel()
-	var machines []string
+	left := leftovers{mark: b.mark, branches: b.branches, fingerprint: b.fingerprint}
 	if b.machine {
-		machines = append(machines, b.mark.name())
+		left.machines = []string{b.mark.name()}
 	}
-	return removeProbe(ctx, b.daemon, b.branches, machines, b.fingerprint)
-}
-
-// removeProbe deletes a probe's objects: the branches before what they were made from, and the image last.
-func removeProbe(ctx context.Context, d *lxd.Daemon, branches, machines []string, fingerprint string) error {
-	var failed []error
-	for _, names := range [][]string{branches, machines} {
-		group := errgroup.Group{}
-		group.SetLimit(parallelReads)
-		errs := make([]error, len(names))
-		for i, name := range names {
-			group.Go(func() error { errs[i] = gone(ctx, func() error { return d.DeleteInstance(ctx, name) }); return nil })
-		}
-		_ = group.Wait() // each has its own place in errs
-		failed = append(failed, errs...)
+	if b.started {
+		left.running = left.machines
 	}
-	if fingerprint != "" {
-		failed = append(failed, gone(ctx, func() error { return d.DeleteImage(ctx, fingerprint) }))
-	}
-	if err := errors.Join(failed...); err != nil {
-		return fmt.Errorf("remove what the probe made: %w", err)
-	}
-	return nil
-}
-
-// gone deletes, and waits while something has hold of the object. One that is not there is no error.
-func gone(ctx context.Context, remove func() error) error {
-	return lxd.Poll(ctx, "the probe's object is free", func(context.Context) (bool, string, error) {
-		err := remove()
-		switch {
-		case err == nil, errors.Is(err, lxd.ErrNotFound):
-			return true, "", nil
-		case errors.Is(err, lxd.ErrBusy):
-			return false, err.Error(), nil
-		default:
-			return false, "", err
-		}
-	})
+	return left.remove(ctx, b.daemon)
 }
 
 // random gives data that cannot be compressed.

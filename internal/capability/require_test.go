@@ -60,9 +60,9 @@ func TestRequire(t *testing.T) {
 func TestRequestThatCannotBeAnswered(t *testing.T) {
 	t.Parallel()
 	for text, request := range map[string]Request{
-		`cannot prove "magic": what can be proved is copy_on_write`:      {Prove: []string{"magic"}},
-		`cannot require "magic": what can be required is daemon, `:       {Require: []Capability{"magic"}},
-		`"copy_on_write_branch" of the host: it is judged for each pool`: {Require: []Capability{Containers, Branches}},
+		`cannot prove "magic": what can be proved is copy_on_write, containers, virtual_machines`: {Prove: []string{"magic"}},
+		`cannot require "magic": what can be required is daemon, `:                                {Require: []Capability{"magic"}},
+		`"copy_on_write_branch" of the host: it is judged for each pool`:                          {Require: []Capability{Containers, Branches}},
 	} {
 		if err := request.Check(); err == nil || !strings.Contains(err.Error(), text) {
 			t.Errorf("got %v, want %q", err, text)

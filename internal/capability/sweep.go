@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/canonical/lxd/shared/api"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/cowlab/terraform-provider-lab/internal/lxd"
 )
@@ -22,7 +23,9 @@ const lockPatience = 250 * time.Millisecond
 type leftovers struct {
 	mark               mark
 	branches, machines []string
-	fingerprint        string
+	// running are those of the machines that do not stand still.
+	running     []string
+	fingerprint string
 }
 
 // sweep removes what dead runs of the probe have left in the project, and nothing else: every object must bear the
@@ -61,6 +64,9 @@ func findLeftovers(ctx context.Context, d *lxd.Daemon) (map[string]*leftovers, e
 			left.machines = append(left.machines, instance.Name)
 		} else {
 			left.branches = append(left.branches, instance.Name)
+		}
+		if instance.StatusCode != api.Stopped {
+			left.running = append(left.running, instance.Name)
 		}
 	}
 	images, err := d.Images(ctx)
@@ -101,7 +107,49 @@ func sweepRun(ctx context.Context, d *lxd.Daemon, locked string, left *leftovers
 		}
 		defer unlock()
 	}
-	return removeProbe(ctx, d, left.branches, left.machines, left.fingerprint)
+	return left.remove(ctx, d)
+}
+
+// remove deletes a run's objects: what runs is stopped first, branches go before what they were made from, and the image
+// goes last.
+func (l *leftovers) remove(ctx context.Context, d *lxd.Daemon) error {
+	for _, name := range l.running {
+		// What cannot be stopped cannot be deleted either, and that tells why.
+		_ = d.SetInstanceState(ctx, name, api.InstanceStatePut{Action: "stop", Force: true, Timeout: -1})
+	}
+	var failed []error
+	for _, names := range [][]string{l.branches, l.machines} {
+		group := errgroup.Group{}
+		group.SetLimit(parallelReads)
+		errs := make([]error, len(names))
+		for i, name := range names {
+			group.Go(func() error { errs[i] = gone(ctx, func() error { return d.DeleteInstance(ctx, name) }); return nil })
+		}
+		_ = group.Wait() // each has its own place in errs
+		failed = append(failed, errs...)
+	}
+	if l.fingerprint != "" {
+		failed = append(failed, gone(ctx, func() error { return d.DeleteImage(ctx, l.fingerprint) }))
+	}
+	if err := errors.Join(failed...); err != nil {
+		return fmt.Errorf("remove what the probe made: %w", err)
+	}
+	return nil
+}
+
+// gone deletes, and waits while something has hold of the object. One that is not there is no error.
+func gone(ctx context.Context, remove func() error) error {
+	return lxd.Poll(ctx, "the probe's object is free", func(context.Context) (bool, string, error) {
+		err := remove()
+		switch {
+		case err == nil, errors.Is(err, lxd.ErrNotFound):
+			return true, "", nil
+		case errors.Is(err, lxd.ErrBusy):
+			return false, err.Error(), nil
+		default:
+			return false, "", err
+		}
+	})
 }
 
 // lockPool takes the lock that a pool's prober holds. Pools belong to no project, so neither does it.

@@ -21,7 +21,9 @@ const assessTimeout = 10 * time.Minute
 const capabilityLong = `Tell what a host can do, as data.lab_capability does: whether a lab can rely on it, and what stands in the way.
 
 Without --prove it only asks the daemon and changes nothing. With it each pool that should copy on write, or the one
-that --pool names, is put to the proof with small throw-away objects, unless a proof that still holds is recorded on it.
+that --pool names, is put to the proof with small throw-away objects, unless a proof that still holds is recorded on it;
+and a throw-away container is started and runs a command. With --prove-virtual-machines a throw-away virtual machine is
+started as well, as far as its firmware.
 
 The daemon is the local one, or the one that --address or the environment names: LAB_ADDRESS, LAB_PROJECT,
 LAB_CLIENT_CERTIFICATE, LAB_CLIENT_KEY, LAB_SERVER_FINGERPRINT and LAB_TRUST_TOKEN, as for the provider. They count only
@@ -33,6 +35,7 @@ Exit codes: 0 the host is adequate; 3 it is not (one without a daemon that answe
 // capabilityFlags are the flags of the subcommand.
 type capabilityFlags struct {
 	json, prove bool
+	proveVMs    bool
 	pool        string
 	require     []string
 	timeout     time.Duration
@@ -70,7 +73,8 @@ func newCapability(version string) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.BoolVar(&flags.json, "json", false, "write the report as JSON")
-	f.BoolVar(&flags.prove, "prove", false, "prove storage pools by doing it, with throw-away objects")
+	f.BoolVar(&flags.prove, "prove", false, "prove storage pools and containers by doing it, with throw-away objects")
+	f.BoolVar(&flags.proveVMs, "prove-virtual-machines", false, "prove virtual machines by starting one that is thrown away")
 	f.StringVar(&flags.pool, "pool", "", "storage pool that the verdict is about (default: whether the host can carry a lab at all)")
 	f.StringSliceVar(&flags.require, "require", nil, "capabilities that it must have besides: "+strings.Join(requirable(), ", "))
 	f.DurationVar(&flags.timeout, "timeout", assessTimeout, "how long all of it may take")
@@ -90,7 +94,10 @@ func requirable() []string {
 func (f *capabilityFlags) request() capability.Request {
 	request := capability.Request{Pool: f.pool}
 	if f.prove {
-		request.Prove = capability.Provable()
+		request.Prove = append(request.Prove, capability.CopyOnWrite, string(capability.Containers))
+	}
+	if f.proveVMs {
+		request.Prove = append(request.Prove, string(capability.VirtualMachines))
 	}
 	for _, name := range f.require {
 		request.Require = append(request.Require, capability.Capability(name))

@@ -25,8 +25,9 @@ func (d *capabilityDataSource) Schema(ctx context.Context, _ datasource.SchemaRe
 			Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
 		},
 		"prove": schema.SetAttribute{
-			MarkdownDescription: "What to prove by doing it: `copy_on_write`, which probes the `pool`, or all pools, with a throw-away container and removes it again. " +
-				"A proof that still holds is not repeated. Without this argument nothing on the host changes.",
+			MarkdownDescription: "What to prove by doing it, with throw-away objects. `copy_on_write` probes the `pool`, or all pools; a proof that still holds is not repeated. " +
+				"`containers` starts a container and runs a command on it, and `virtual_machines` starts a virtual machine as far as its firmware: both do so at every plan, " +
+				"in about a second. Without this argument nothing on the host changes.",
 			ElementType: types.StringType,
 			Optional:    true,
 			Validators:  []validator.Set{setvalidator.ValueStringsAre(stringvalidator.OneOf(capability.Provable()...))},
