@@ -22,8 +22,8 @@ const (
 	// copiedTime is the least extra time of a copy.
 	copiedTime = 0.10
 	// restoredTime is the most extra time of a copy-on-write restore. It is tighter, since a restore in place may
-	// leave the space as it was.
-	restoredTime = 0.10
+	// leave the space as it was; heldTime is the most where emptying the machine left it, too.
+	restoredTime, heldTime = 0.10, 0.20
 	// writeRate bounds from below, in bytes per second, the writing that time is compared to: over a slow network the
 	// time to send the data says nothing about the disk.
 	writeRate = 256 << 20
@@ -56,6 +56,8 @@ type measurement struct {
 	meterBytes int64
 
 	snapshots, branches, restores series
+	// emptied is by how much the pool grew, or shrank, when the data was taken away before each restore.
+	emptied []sample
 	// lineage is what the file system itself says of each; nil where it could not be asked.
 	lineage *lineage
 }
@@ -128,14 +130,21 @@ func (m *measurement) judge(s series, related func(*lineage) bool) Measure {
 	return figures
 }
 
-// judgeRestore gives the verdict on restores. Growth shows a copy in place; its absence shows nothing, since a copy
+// held says that the snapshot kept the data when it was taken away from the machine: the pool's space stayed. Where a
+// restore copies, taking the data away frees what it wrote.
+func (m *measurement) held() bool {
+	changed := math.Abs(float64(median(m.emptied, sample.growth)))
+	return len(m.emptied) > 0 && changed <= sharedSpace*float64(m.bytes)
+}
+
+// judgeRestore gives the verdict on restores. Growth shows a copy in place; its absence shows little, since a copy
 // may take the place of what it replaces. So lineage, or else time, must speak for it.
 func (m *measurement) judgeRestore() Measure {
 	figures, cost := m.measure(m.restores)
 	if !m.metered() {
 		return judgeByTime(figures, cost)
 	}
-	shares, copies := cost <= restoredTime, cost >= copiedTime
+	shares, copies := cost <= restoredTime || m.held() && cost <= heldTime, cost >= copiedTime
 	if m.lineage != nil {
 		shares, copies = m.lineage.restore, !m.lineage.restore
 	}

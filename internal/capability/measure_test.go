@@ -31,6 +31,8 @@ func TestJudge(t *testing.T) {
 	coarse := func(m *measurement) { m.meterBytes = testBytes }
 	related := func(m *measurement) { m.lineage = &lineage{snapshot: true, branch: true, restore: true} }
 	unrelated := func(m *measurement) { m.lineage = &lineage{} }
+	held := func(m *measurement) { m.emptied = samples(-0.01, 50, 50, 50) }
+	freed := func(m *measurement) { m.emptied = samples(-1, 50, 50, 50) }
 	slowNetwork := func(m *measurement) { m.write = time.Minute }
 	for name, test := range map[string]struct {
 		space   float64
@@ -45,6 +47,9 @@ func TestJudge(t *testing.T) {
 		"btrfs, one sample disturbed":          {0.0007, []int{42, 900, 44, 40, 43}, nil, Proven, Proven},
 		"btrfs, busy host":                     {0.0015, []int{300, 280, 45, 310, 290}, nil, Proven, Proven},
 		"btrfs, busier host":                   {0.0015, []int{85, 80, 90, 82, 88}, nil, Proven, Unproven},
+		"busier host, data held":               {0.0015, []int{85, 80, 90, 82, 88}, held, Proven, Proven},
+		"busier host, data freed":              {0.0015, []int{85, 80, 90, 82, 88}, freed, Proven, Unproven},
+		"much too busy, data held":             {0.0015, []int{100, 98, 101, 102, 97}, held, Proven, Unproven},
 		"little space but much time":           {0.0015, []int{240, 230, 250, 245, 235}, nil, Unproven, Unproven},
 		"much space but no time":               {0.9, []int{42, 41, 44, 40, 43}, nil, Unproven, Unproven},
 		"space in between":                     {0.3, []int{42, 41, 44, 40, 43}, nil, Unproven, Unproven},

@@ -5,6 +5,7 @@ package capability
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/canonical/lxd/shared/api"
@@ -52,7 +53,7 @@ func (p *probe) run(ctx context.Context) (*measurement, error) {
 	if err := p.measureSeries(ctx, probeBaseline, emptySnapshot, &m.snapshots.empty, &m.branches.empty); err != nil {
 		return nil, err
 	}
-	if err := p.measureRestores(ctx, &m.restores.empty, emptySnapshot, func(context.Context) error { return nil }); err != nil {
+	if err := p.measureRestores(ctx, &m.restores.empty, nil, emptySnapshot, func(context.Context) error { return nil }); err != nil {
 		return nil, err
 	}
 	if err := p.fill(ctx, m); err != nil {
@@ -62,7 +63,7 @@ func (p *probe) run(ctx context.Context) (*measurement, error) {
 		return nil, err
 	}
 	family := p.lineageOfCopies()
-	if err := p.measureRestores(ctx, &m.restores.full, fullSnapshot, p.empty); err != nil {
+	if err := p.measureRestores(ctx, &m.restores.full, &m.emptied, fullSnapshot, p.empty); err != nil {
 		return nil, err
 	}
 	if family != nil {
@@ -94,19 +95,20 @@ func (p *probe) measureSeries(ctx context.Context, runs int, name string, snapsh
 }
 
 // measureRestores restores a snapshot again and again, each time after the machine was made to differ from it: a
-// driver that compares files would write nothing otherwise.
-func (p *probe) measureRestores(ctx context.Context, samples *[]sample, snapshot string, differ func(context.Context) error) error {
+// driver that compares files would write nothing otherwise. What that difference did to the pool's space is noted, too,
+// if differed is not nil.
+func (p *probe) measureRestores(ctx context.Context, samples, differed *[]sample, snapshot string, differ func(context.Context) error) error {
 	runs := probeRuns
 	if p.rollback {
 		// Each of them waits for the daemon's file server to stop.
 		snapshot, runs = p.newest, probeBaseline
 		differ = p.truncate
 	}
+	if differed == nil {
+		differed = new([]sample)
+	}
 	for range runs {
-		if err := differ(ctx); err != nil {
-			return err
-		}
-		if err := p.readUsed(ctx); err != nil {
+		if err := p.sample(ctx, differed, differ); err != nil {
 			return err
 		}
 		if err := p.sample(ctx, samples, func(ctx context.Context) error { return p.restore(ctx, snapshot) }); err != nil {
@@ -214,10 +216,21 @@ func (f *Facts) refuseSpace(pool PoolFacts, space api.ResourcesStoragePoolSpace,
 	}
 }
 
+// diskSize is that of a machine that holds so much data, where the driver makes block devices: a thick one takes all of
+// its space at once, and the daemon's default is 10 GiB. Elsewhere it would make the daemon count quotas.
+func diskSize(pool PoolFacts, bytes int64) string {
+	switch pool.Driver {
+	case "lvm", "ceph":
+		return strconv.FormatInt(4*bytes, 10)
+	default:
+		return ""
+	}
+}
+
 // newProbe prepares a measurement in a pool.
 func newProbe(d *lxd.Daemon, at site, pool PoolFacts, bytes int64) *probe {
 	return &probe{
-		bench:    bench{daemon: d, mark: newMark(pool.Name), architecture: at.environment.Architectures[0]},
+		bench:    bench{daemon: d, mark: newMark(pool.Name), architecture: at.environment.Architectures[0], diskSize: diskSize(pool, bytes)},
 		pool:     pool,
 		bytes:    bytes,
 		rollback: traitsOf(pool.Driver, pool.Config).pastSnapshots.verdict == Absent,

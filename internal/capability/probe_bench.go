@@ -29,6 +29,8 @@ type bench struct {
 	daemon       *lxd.Daemon
 	mark         mark
 	architecture string
+	// diskSize is that of the machines' root disks, in LXD's form; empty leaves it to the daemon.
+	diskSize string
 
 	// started says that the machine may be running.
 	machine, started bool
@@ -86,12 +88,16 @@ func (b *bench) start(ctx context.Context) error {
 
 // put is what the probe's machines have in common: no profile, no network, a root disk in the pool, and the mark.
 func (b *bench) put(pool string) api.InstancePut {
+	root := map[string]string{"type": "disk", "path": "/", "pool": pool}
+	if b.diskSize != "" {
+		root["size"] = b.diskSize
+	}
 	return api.InstancePut{
 		Architecture: b.architecture,
 		Description:  "Throw-away machine of a capability probe",
 		Config:       b.mark.config(),
 		Profiles:     []string{},
-		Devices:      map[string]map[string]string{"root": {"type": "disk", "path": "/", "pool": pool}},
+		Devices:      map[string]map[string]string{"root": root},
 	}
 }
 

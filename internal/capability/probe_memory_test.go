@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,9 +18,9 @@ import (
 	"github.com/cowlab/terraform-provider-lab/internal/lxd/lxdtest"
 )
 
-// disk makes work with data take the time of a disk that moves 512 MiB in a second.
+// disk makes work with data take the time of a disk that moves 256 MiB in a second.
 func disk(w lxdtest.Work) time.Duration {
-	return time.Duration(float64(w.Bytes) / (512 << 20) * float64(time.Second))
+	return time.Duration(float64(w.Bytes) / (256 << 20) * float64(time.Second))
 }
 
 // memory starts a daemon in memory with one pool, and gives a checker of it.
@@ -53,7 +54,7 @@ func leftOn(t *testing.T, server *lxdtest.Server) []string {
 
 func TestProveEveryDriver(t *testing.T) {
 	t.Parallel()
-	const proven, degraded = capability.Proven, capability.Degraded
+	const proven, degraded, unproven = capability.Proven, capability.Degraded, capability.Unproven
 	for name, test := range map[string]struct {
 		driver   string
 		config   map[string]string
@@ -63,7 +64,12 @@ func TestProveEveryDriver(t *testing.T) {
 		"dir":                   {"dir", nil, [3]capability.Verdict{degraded, degraded, degraded}},
 		"zfs":                   {"zfs", nil, [3]capability.Verdict{proven, proven, proven}},
 		"zfs, clone_copy false": {"zfs", map[string]string{"zfs.clone_copy": "false"}, [3]capability.Verdict{proven, degraded, proven}},
+		"zfs, rebase":           {"zfs", map[string]string{"zfs.clone_copy": "rebase"}, [3]capability.Verdict{proven, degraded, proven}},
 		"lvm thin":              {"lvm", nil, [3]capability.Verdict{proven, proven, proven}},
+		// It reserves the whole disk again for each snapshot, at once, and writes in place: there space contradicts time.
+		"lvm thick":        {"lvm", map[string]string{"lvm.use_thinpool": "false"}, [3]capability.Verdict{unproven, degraded, unproven}},
+		"ceph":             {"ceph", nil, [3]capability.Verdict{proven, proven, degraded}},
+		"ceph, clone_copy": {"ceph", map[string]string{"ceph.rbd.clone_copy": "false"}, [3]capability.Verdict{proven, degraded, degraded}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -82,6 +88,45 @@ func TestProveEveryDriver(t *testing.T) {
 			}
 			if left := leftOn(t, server); len(left) > 0 {
 				t.Errorf("the probe left %q", left)
+			}
+		})
+	}
+}
+
+// A pool without room for more data gets a second hearing on the same amount.
+func TestDoubtOnASmallPool(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		disturbed int32 // restores that the host is busy for, beyond the baseline's
+		proven    bool
+	}{
+		"busy for one measurement": {10, true},
+		"busy all the time":        {1000, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server, checker := memory(t, "btrfs", map[string]string{"size": "1GiB"})
+			var restores atomic.Int32
+			server.Set(lxdtest.WithLatency(func(w lxdtest.Work) time.Duration {
+				const baseline = 5
+				if w.Verb != "restore" {
+					return disk(w)
+				}
+				if i := restores.Add(1); i%15 != 0 && i%15 <= baseline || i > baseline+test.disturbed {
+					return 0
+				}
+				return 60 * time.Millisecond
+			}))
+			proof, err := checker.ProvePool(t.Context(), "lab")
+			refusal, refused := errors.AsType[*capability.Refusal](err)
+			if err != nil && !refused {
+				t.Fatal(err)
+			}
+			if refused == test.proven || proof.CopyOnWrite() != test.proven {
+				t.Errorf("proven is %v (%v), want %v:\n%s", proof.CopyOnWrite(), err, test.proven, strings.Join(proof.Evidence(), "\n"))
+			}
+			if refused && !strings.Contains(refusal.Detail(), "could not be repeated with more data") {
+				t.Errorf("the refusal does not say why the doubt stayed:\n%s", refusal.Detail())
 			}
 		})
 	}

@@ -90,21 +90,36 @@ func (c *Checker) probe(ctx context.Context, facts *Facts, at site, name string)
 		return nil, err
 	}
 	proof := prove(at, pool, measured)
+	var noRoom *Refusal
 	// Doubt, and the word of a single witness, is met with more data; a copy that was seen is beyond both.
 	if !proof.copies() && (!proof.conclusive() || !measured.metered()) {
-		measured, err = c.measurePool(ctx, facts, at, pool, repeatFactor*measured.bytes)
-		if refusal, refused := errors.AsType[*Refusal](err); refused {
-			return proof, refuseProof(name, proof, refusal)
-		}
-		if err != nil {
+		again, err := c.measureAgain(ctx, facts, at, pool, measured)
+		refused := errors.As(err, &noRoom)
+		if err != nil && !refused {
 			return proof, err
 		}
-		proof = prove(at, pool, measured)
+		if again == nil {
+			return proof, refuseProof(name, proof, noRoom)
+		}
+		proof = prove(at, pool, again)
 	}
 	if !proof.CopyOnWrite() {
-		return proof, refuseProof(name, proof, nil)
+		return proof, refuseProof(name, proof, noRoom)
 	}
 	return proof, nil
+}
+
+// measureAgain repeats a measurement with more data. Where there is no room for that, which the error says, two witnesses
+// are heard once more on the same amount: what disturbed them may be over. It gives nil when nothing was measured.
+func (c *Checker) measureAgain(ctx context.Context, facts *Facts, at site, pool PoolFacts, first *measurement) (*measurement, error) {
+	again, err := c.measurePool(ctx, facts, at, pool, repeatFactor*first.bytes)
+	if noRoom, refused := errors.AsType[*Refusal](err); refused && first.metered() {
+		again, err = c.measurePool(ctx, facts, at, pool, first.bytes)
+		if err == nil {
+			err = noRoom
+		}
+	}
+	return again, err
 }
 
 // probeSize is how much data to begin with: enough for LVM to show it.
