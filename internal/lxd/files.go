@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 )
@@ -57,4 +58,22 @@ func (d *Daemon) PushFile(ctx context.Context, instance string, file File) error
 	}
 	_, err := d.upload(ctx, ask, at, header, bytes.NewReader(file.Content))
 	return err
+}
+
+// File reads a regular file of an instance, running or (containers) stopped. The error is [ErrNotFound] where there is
+// none, also when something other than a regular file has its path.
+func (d *Daemon) File(ctx context.Context, instance, path string) (content []byte, err error) {
+	ask := fmt.Sprintf("read %s in machine %q", path, instance)
+	body, found, err := d.client(ctx).GetInstanceFile(instance, path)
+	if err != nil {
+		return nil, classify(ask, err)
+	}
+	if body != nil { // a directory has none
+		defer func() { err = errors.Join(err, body.Close()) }()
+	}
+	if found.Type != "file" {
+		return nil, &Error{Ask: ask, Kind: ErrNotFound, Err: fmt.Errorf("it is a %s", found.Type)}
+	}
+	content, err = io.ReadAll(body)
+	return content, classify(ask, err)
 }

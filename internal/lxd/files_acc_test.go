@@ -51,6 +51,21 @@ func TestAccPushFile(t *testing.T) {
 	}
 }
 
+func TestAccFile(t *testing.T) {
+	t.Parallel()
+	d, h := shareDaemon(t)
+	machine := create(t, d, h)
+	must(t, d.PushFile(patient(t), machine, File{Path: "/etc/some", Content: []byte("one\n"), Mode: 0o600}))
+	if got, err := d.File(patient(t), machine, "/etc/some"); err != nil || string(got) != "one\n" {
+		t.Errorf("got %q, %v", got, err)
+	}
+	for _, other := range []string{"/etc", "/etc/none", "/bin/sh"} { // the last is a link
+		if got, err := d.File(patient(t), machine, other); !isOnly(err, ErrNotFound) {
+			t.Errorf("%s gave %q, %v, want not found", other, got, err)
+		}
+	}
+}
+
 func TestAccUploadImage(t *testing.T) {
 	t.Parallel()
 	d, _ := shareDaemon(t)
