@@ -36,7 +36,7 @@ func replaced(live, before, now map[string]string) map[string]string {
 
 // internalKey says whether a key is kept by the daemon or by us on any kind of object.
 func internalKey(key string) bool {
-	return strings.HasPrefix(key, "volatile.") || strings.HasPrefix(key, keyPrefix)
+	return strings.HasPrefix(key, volatilePrefix) || strings.HasPrefix(key, keyPrefix)
 }
 
 // setOrDelete sets a key, or removes it when the value is empty.

@@ -29,7 +29,9 @@ const (
 	keySource = "user.lab.source"
 
 	keyPrefix = "user.lab."
-	keyUUID   = "volatile.uuid"
+	// volatilePrefix is that of the keys that the daemon keeps for itself.
+	volatilePrefix = "volatile."
+	keyUUID        = volatilePrefix + "uuid"
 )
 
 // cleanupTimeout bounds what is undone after a failure or an interrupt, when the caller's context has ended already.

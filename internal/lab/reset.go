@@ -4,7 +4,6 @@ package lab
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -24,11 +23,14 @@ type ResetSpec struct {
 	Ready *Ready
 }
 
-// MachineReset is how long putting back one machine took, in milliseconds from the start of the whole reset.
+// MachineReset is how putting back one machine went, its moments in milliseconds from the start of the whole reset.
 type MachineReset struct {
-	// StoppedMS is when the machine was stopped; RestoredMS when disk and configuration were back; StartedMS when the
-	// daemon's call to start it returned; UsableMS when its ready condition held. What did not happen is 0.
+	// StoppedMS is when the machine was stopped; RestoredMS when its disk was back; StartedMS when the daemon's call to
+	// start it returned; UsableMS when its ready condition held. What did not happen is 0.
 	StoppedMS, RestoredMS, StartedMS, UsableMS int64
+	// VerifiedBy says what shows that the disk went back: [capability.WitnessLineage] or [capability.WitnessProof]; it is
+	// empty for a machine whose disk did not get so far.
+	VerifiedBy string
 }
 
 // ResetResult is how long a reset took, in milliseconds from its start.
@@ -43,7 +45,7 @@ type Progress func(key, step string)
 
 // Reset puts a scenario back. Every machine is locked and looked at first, and when one cannot be put back none is
 // touched. Then they are put back side by side; one that fails does not keep the others from getting there, and the
-// error says of each failed one where it stands.
+// error is a [ResetError], which says of each machine where it stands.
 func (l *Lab) Reset(ctx context.Context, spec ResetSpec, progress Progress) (*ResetResult, error) {
 	start := time.Now()
 	unlock, err := l.lockAll(ctx, spec.Snapshots)
@@ -57,8 +59,8 @@ func (l *Lab) Reset(ctx context.Context, spec ResetSpec, progress Progress) (*Re
 	}
 
 	result := &ResetResult{Machines: map[string]MachineReset{}}
+	failed := &ResetError{Failed: map[string]error{}}
 	var mu sync.Mutex
-	var failures []error
 	group := errgroup.Group{}
 	group.SetLimit(max(1, spec.limit()))
 	for key, plan := range plans {
@@ -74,13 +76,18 @@ func (l *Lab) Reset(ctx context.Context, spec ResetSpec, progress Progress) (*Re
 			result.RestoreMS = max(result.RestoreMS, took.RestoredMS)
 			result.UsableMS = max(result.UsableMS, took.UsableMS)
 			if err != nil {
-				failures = append(failures, fmt.Errorf("machine %q: %w", plan.snapshot.Machine.Name, err))
+				failed.Failed[plan.snapshot.Machine.Name] = err
+				return nil
 			}
+			failed.Back = append(failed.Back, plan.snapshot.Machine.Name)
 			return nil
 		})
 	}
 	_ = group.Wait() // failures are gathered, so that one does not hide another
-	return result, errors.Join(failures...)
+	if len(failed.Failed) > 0 {
+		return result, failed
+	}
+	return result, nil
 }
 
 func (s ResetSpec) limit() int {
@@ -118,27 +125,29 @@ func (l *Lab) lockAll(ctx context.Context, snapshots map[string]SnapshotID) (unl
 	return unlock, nil
 }
 
-// AdmitReset says whether a scenario can be put back, by the facts alone, without a lock or a proof.
+// AdmitReset says whether a scenario can be put back, by the facts alone, without a lock or a proof. The error is a
+// [ResetRefusedError] when it cannot.
 func (l *Lab) AdmitReset(ctx context.Context, spec ResetSpec) error {
 	_, err := l.preflight(ctx, spec, (*Lab).planReset)
 	return err
 }
 
-// preflight finds out of every machine whether it can be put back, and how. All that is wrong is told at once.
+// preflight finds out of every machine whether it can be put back, and how. The error is a [ResetRefusedError], which
+// tells all that is wrong at once.
 func (l *Lab) preflight(ctx context.Context, spec ResetSpec, plan func(*Lab, context.Context, SnapshotID, *Ready) (*machineReset, error)) (map[string]*machineReset, error) {
 	plans := map[string]*machineReset{}
-	var failures []error
+	refused := &ResetRefusedError{ByKey: map[string]error{}}
 	for _, key := range slices.Sorted(maps.Keys(spec.Snapshots)) {
 		snapshot := spec.Snapshots[key]
 		one, err := plan(l.InProject(snapshot.Machine.Project), ctx, snapshot, spec.Ready)
 		if err != nil {
-			failures = append(failures, fmt.Errorf("machine %q cannot be put back to snapshot %q: %w", snapshot.Machine.Name, snapshot.Name, err))
+			refused.ByKey[key] = fmt.Errorf("machine %q cannot be put back to snapshot %q: %w", snapshot.Machine.Name, snapshot.Name, err)
 			continue
 		}
 		plans[key] = one
 	}
-	if len(failures) > 0 {
-		return nil, &ArgumentError{Argument: "snapshots", Err: errors.Join(failures...)}
+	if len(refused.ByKey) > 0 {
+		return nil, refused
 	}
 	return plans, nil
 }

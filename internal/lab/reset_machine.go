@@ -4,15 +4,12 @@ package lab
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"strings"
 	"time"
 
 	"github.com/canonical/lxd/shared/api"
 
 	"github.com/cowlab/terraform-provider-lab/internal/capability"
-	"github.com/cowlab/terraform-provider-lab/internal/lxd"
 )
 
 // machineReset is one machine that is to be put back.
@@ -113,44 +110,66 @@ func (r *machineReset) run(ctx context.Context, start time.Time, step func(strin
 	if r.before.StatusCode != api.Stopped && !r.stateful {
 		step("stopping")
 		if err := r.lab.power(ctx, name, false); err != nil {
-			return took, r.stands(ctx, err)
+			return took, r.stands(ctx, stageStopping, err)
 		}
 		took.StoppedMS = since(start)
 	}
 	step("restoring")
 	if err := daemon.RestoreInstance(ctx, name, r.snapshot.Name, r.stateful); err != nil {
-		return took, r.stands(ctx, err)
+		return took, r.stands(ctx, stageRestoring, err)
 	}
 	took.RestoredMS = since(start)
 	after, err := r.putBack(ctx)
 	if err != nil {
-		return took, r.stands(ctx, err)
+		return took, r.stands(ctx, stageRewriting, err)
 	}
-	switch running := after.StatusCode != api.Stopped; {
-	case r.running && !running:
+	took.VerifiedBy, err = r.lab.checker.Restored(ctx, r.restored(after))
+	if err != nil {
+		return took, r.stands(ctx, stageVerifying, err)
+	}
+	err = r.bringUp(ctx, after.StatusCode != api.Stopped, start, step, &took)
+	return took, err
+}
+
+// bringUp takes a machine that was put back to the power state in which it should be, and waits until it is usable.
+func (r *machineReset) bringUp(ctx context.Context, running bool, start time.Time, step func(string), took *MachineReset) error {
+	name := r.snapshot.Machine.Name
+	if !r.running {
+		if running {
+			step("stopping again")
+			if err := r.lab.power(ctx, name, false); err != nil {
+				return r.stands(ctx, stageSwitching, err)
+			}
+		}
+		step("back, and stopped")
+		return nil
+	}
+	if !running {
 		step("starting")
 		if err := r.lab.power(ctx, name, true); err != nil {
-			return took, r.stands(ctx, err)
+			return r.stands(ctx, stageSwitching, err)
 		}
 		took.StartedMS = since(start)
-	case !r.running && running:
-		if err := r.lab.power(ctx, name, false); err != nil {
-			return took, r.stands(ctx, err)
-		}
 	}
-	if r.running {
-		step("waiting until usable")
-		if err := waitUsable(ctx, daemon, name, r.ready); err != nil {
-			return took, r.stands(ctx, err)
-		}
+	step("waiting until usable")
+	if err := waitUsable(ctx, r.lab.daemon, name, r.ready); err != nil {
+		return r.stands(ctx, stageWaiting, err)
 	}
 	took.UsableMS = since(start)
 	step("usable")
-	return took, nil
+	return nil
+}
+
+// restored describes the machine to those who tell whether its disk went back.
+func (r *machineReset) restored(live *api.Instance) capability.RestoredAsk {
+	return capability.RestoredAsk{
+		Pool: r.pool, Project: r.snapshot.Machine.Project, Machine: r.snapshot.Machine.Name, Snapshot: r.snapshot.Name,
+		Type: api.InstanceType(live.Type), Location: live.Location,
+	}
 }
 
 // putBack writes what the restore rewound and should not have: the configuration, devices, profiles and description
-// of just before. What is volatile stays as the restore left it. It returns the machine as it is then.
+// of just before. It returns the machine as it was restored.
 func (r *machineReset) putBack(ctx context.Context) (*api.Instance, error) {
 	name := r.snapshot.Machine.Name
 	after, etag, err := r.lab.daemon.Instance(ctx, name)
@@ -158,17 +177,7 @@ func (r *machineReset) putBack(ctx context.Context) (*api.Instance, error) {
 		return nil, err
 	}
 	put := r.before.Writable()
-	put.Config = map[string]string{}
-	for key, value := range r.before.Config {
-		if !strings.HasPrefix(key, "volatile.") {
-			put.Config[key] = value
-		}
-	}
-	for key, value := range after.Config {
-		if strings.HasPrefix(key, "volatile.") {
-			put.Config[key] = value
-		}
-	}
+	put.Config = configAfter(r.before.Config, after.Config)
 	put.Stateful = after.Stateful
 	if sameInstance(after.Writable(), put) {
 		return after, nil
@@ -176,16 +185,19 @@ func (r *machineReset) putBack(ctx context.Context) (*api.Instance, error) {
 	return after, r.lab.daemon.ReplaceInstance(ctx, name, put, etag)
 }
 
-// stands adds to a failure in which state the machine was left.
-func (r *machineReset) stands(ctx context.Context, cause error) error {
-	ctx, cancel := detached(ctx)
-	defer cancel()
-	live, _, err := r.lab.daemon.Instance(ctx, r.snapshot.Machine.Name)
-	if errors.Is(err, lxd.ErrNotFound) {
-		return fmt.Errorf("%w; the machine is gone", cause)
+// configAfter is the configuration of just before. What is volatile belongs to the disk and stays as the restore left
+// it, except for MAC addresses: an interface that came after the snapshot would get another one.
+func configAfter(before, restored map[string]string) map[string]string {
+	config := map[string]string{}
+	for key, value := range restored {
+		if strings.HasPrefix(key, volatilePrefix) {
+			config[key] = value
+		}
 	}
-	if err != nil {
-		return fmt.Errorf("%w; in which state the machine is is not known (%w)", cause, err)
+	for key, value := range before {
+		if !strings.HasPrefix(key, volatilePrefix) || strings.HasSuffix(key, ".hwaddr") {
+			config[key] = value
+		}
 	}
-	return fmt.Errorf("%w; the machine is %s now, and the next apply puts it back again", cause, strings.ToLower(live.Status))
+	return config
 }

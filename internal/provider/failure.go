@@ -77,6 +77,9 @@ func nextStep(verb, thing string, err error) string {
 	if _, ok := errors.AsType[*capability.Refusal](err); ok {
 		return "" // it brings its own remedy
 	}
+	if _, ok := errors.AsType[*lab.ResetError](err); ok {
+		return nextResetStep(verb, err)
+	}
 	switch {
 	case errors.Is(err, context.Canceled):
 		return "Interrupted. What the daemon had begun goes on; the next plan shows where it stands."

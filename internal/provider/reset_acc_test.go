@@ -124,6 +124,7 @@ func TestResetRewindsOnlyWhenTriggered(t *testing.T) {
 			ConfigStateChecks: []statecheck.StateCheck{
 				statecheck.ExpectKnownValue(at, usable, positive()),
 				statecheck.ExpectKnownValue(at, tfjsonpath.New("machines").AtMapKey("c").AtMapKey("usable_ms"), positive()), same(),
+				statecheck.ExpectKnownValue(at, tfjsonpath.New("machines").AtMapKey("c").AtMapKey("verified_by"), knownvalue.StringRegexp(regexp.MustCompile("^(lineage|proof)$"))),
 			},
 		},
 		resource.TestStep{
@@ -164,7 +165,7 @@ func TestFailedResetIsTriedAgain(t *testing.T) {
 		resource.TestStep{
 			PreConfig:   func() { s.mark("a") },
 			Config:      s.machines("256MiB", "a") + s.reset("2", never),
-			ExpectError: regexp.MustCompile(`(?s)Unable to reset scenario.*` + s.prefix + `.*the\s+machine\s+is\s+running\s+now.*raise\s+timeouts\.update`),
+			ExpectError: regexp.MustCompile(`(?s)Unable to reset scenario.*` + s.prefix + `.*it\s+is\s+running\s+now,\s+and\s+its\s+disk\s+is\s+back.*raise\s+timeouts\.update`),
 		},
 		resource.TestStep{
 			PreConfig: func() { s.mark("a") },

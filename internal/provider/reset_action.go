@@ -101,7 +101,7 @@ func (a *resetAction) ModifyPlan(ctx context.Context, req action.ModifyPlanReque
 		return
 	}
 	if err := l.AdmitReset(ctx, spec); err != nil {
-		resp.Diagnostics.Append(failure(verbInvoke, "reset", "", err))
+		resp.Diagnostics.Append(resetFailure(verbInvoke, thingReset, err)...)
 	}
 }
 
@@ -122,7 +122,7 @@ func (a *resetAction) Invoke(ctx context.Context, req action.InvokeRequest, resp
 	}
 	result, err := l.Reset(ctx, spec, tell(resp.SendProgress))
 	if err != nil {
-		resp.Diagnostics.Append(failure(verbInvoke, "reset", "", err))
+		resp.Diagnostics.Append(resetFailure(verbInvoke, thingReset, err)...)
 		return
 	}
 	resp.SendProgress(action.InvokeProgressEvent{Message: fmt.Sprintf(

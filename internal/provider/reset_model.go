@@ -35,13 +35,17 @@ var resetTimings = map[string]string{
 // resetMachineTimings are the parts of each of the machines.
 var resetMachineTimings = map[string]string{
 	"stop_ms":    "From the request until the machine was stopped; null when it was stopped before.",
-	"restore_ms": "From the request until its disk and configuration were back.",
+	"restore_ms": "From the request until its disk was back.",
 	"start_ms":   "From the request until the daemon's call to start it returned.",
-	"usable_ms":  "From the request until it was usable.",
+	"usable_ms":  "From the request until it was usable; null for a machine that is declared to be stopped.",
 }
 
 // resetMachineTypes is the shape of each of the machines.
-var resetMachineTypes = timingsNull(resetMachineTimings).AttributeTypes(context.Background())
+var resetMachineTypes = func() map[string]attr.Type {
+	shape := timingsNull(resetMachineTimings).AttributeTypes(context.Background())
+	shape["verified_by"] = types.StringType
+	return shape
+}()
 
 // spec is the reset as the verbs take it. Snapshots that are not known yet are left out; at apply there are none.
 func (m *resetModel) spec(ctx context.Context) (lab.ResetSpec, diag.Diagnostics) {
@@ -68,9 +72,11 @@ func (m *resetModel) show(result *lab.ResetResult) {
 	m.Timings = timingsValue(resetTimings, map[string]int64{"restore_ms": result.RestoreMS, "usable_ms": result.UsableMS})
 	machines := map[string]attr.Value{}
 	for key, took := range result.Machines {
-		machines[key] = timingsValue(resetMachineTimings, map[string]int64{
+		values := timingsValue(resetMachineTimings, map[string]int64{
 			"stop_ms": took.StoppedMS, "restore_ms": took.RestoredMS, "start_ms": took.StartedMS, "usable_ms": took.UsableMS,
-		})
+		}).Attributes()
+		values["verified_by"] = types.StringValue(took.VerifiedBy)
+		machines[key] = types.ObjectValueMust(resetMachineTypes, values)
 	}
 	m.Machines = types.MapValueMust(types.ObjectType{AttrTypes: resetMachineTypes}, machines)
 }

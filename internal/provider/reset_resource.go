@@ -21,9 +21,10 @@ var (
 )
 
 const (
-	thingReset = "scenario"
-	verbReset  = "reset"
-	verbInvoke = "invoke"
+	thingScenario = "scenario"
+	thingReset    = "reset"
+	verbReset     = "reset"
+	verbInvoke    = "invoke"
 )
 
 type resetResource struct{ object }
@@ -64,7 +65,7 @@ func (r *resetResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanR
 		return
 	}
 	if err := l.AdmitReset(ctx, spec); err != nil {
-		resp.Diagnostics.Append(failure(verbReset, thingReset, "", err))
+		resp.Diagnostics.Append(resetFailure(verbReset, thingScenario, err)...)
 	}
 }
 
@@ -87,7 +88,7 @@ func (r *resetResource) Create(ctx context.Context, req resource.CreateRequest, 
 	if plan.RestoreOnCreate.ValueBool() {
 		result, err := l.Reset(ctx, spec, logProgress(ctx))
 		if err != nil {
-			resp.Diagnostics.Append(failure(verbReset, thingReset, "", err))
+			resp.Diagnostics.Append(resetFailure(verbCreate, thingReset, err)...)
 			return
 		}
 		plan.show(result)
@@ -124,7 +125,7 @@ func (r *resetResource) Update(ctx context.Context, req resource.UpdateRequest, 
 	result, err := l.Reset(ctx, spec, logProgress(ctx))
 	if err != nil {
 		// The state keeps the old triggers, so that the next apply tries again.
-		resp.Diagnostics.Append(failure(verbReset, thingReset, "", err))
+		resp.Diagnostics.Append(resetFailure(verbReset, thingScenario, err)...)
 		return
 	}
 	plan.show(result)

@@ -21,6 +21,8 @@ const (
 	resetSnapshotsText   = "What to go back to: the `id`s of `lab_snapshot`s, one for each machine, by any keys."
 	resetParallelismText = "How many machines are put back at once. Default: all of them."
 	resetReadyText       = "When the machines count as usable again, in the place of each machine's own `ready`."
+	resetVerifiedText    = "What shows that the disk went back: `lineage`, the file system's own record that it was made from the snapshot (a btrfs pool of " +
+		"this host, read as root), or `proof`, the restores that were tried on the pool when it was proved."
 )
 
 func (r *resetResource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
@@ -28,6 +30,7 @@ func (r *resetResource) Schema(ctx context.Context, _ resource.SchemaRequest, re
 	for name, description := range resetMachineTimings {
 		machine[name] = millisecondsAttribute(description)
 	}
+	machine["verified_by"] = schema.StringAttribute{MarkdownDescription: resetVerifiedText, Computed: true}
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Puts a scenario back: every machine to its snapshot, side by side, as one step. It does so when `triggers` change, and at no other " +
 			"time: creating the reset, or adding and removing machines, rewinds nothing. All machines are looked at first, and when one cannot be put back none is " +
@@ -54,7 +57,7 @@ func (r *resetResource) Schema(ctx context.Context, _ resource.SchemaRequest, re
 			"ready":   readyAttribute(resetReadyText),
 			"timings": timingsAttribute(resetTimings),
 			"machines": schema.MapNestedAttribute{
-				MarkdownDescription: "How long each machine took at the last reset, by the keys of `snapshots`.",
+				MarkdownDescription: "How the last reset of each machine went, by the keys of `snapshots`.",
 				Computed:            true,
 				NestedObject:        schema.NestedAttributeObject{Attributes: machine},
 				PlanModifiers:       []planmodifier.Map{mapplanmodifier.UseStateForUnknown()},
