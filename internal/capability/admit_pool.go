@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -26,8 +27,20 @@ type PoolAsk struct {
 	Source string
 	// Config is the rest of the pool's configuration.
 	Config map[string]string
+	// Members is what it has of its own on each member of a cluster, by the member's name, in the place of SizeBytes and
+	// Source; empty on a daemon that stands alone.
+	Members map[string]PoolPart
 	// Update says that the pool exists and is to be changed to this.
 	Update bool
+
+	// member is the one whose part this is; empty for a pool as a whole.
+	member string
+}
+
+// PoolPart is what a pool has of its own on one member of a cluster.
+type PoolPart struct {
+	SizeBytes int64
+	Source    string
 }
 
 func (a PoolAsk) driver() string { return cmp.Or(a.Driver, DefaultDriver) }
@@ -40,7 +53,32 @@ func (a PoolAsk) String() string {
 	if a.SizeBytes > 0 {
 		text += " of " + size(a.SizeBytes)
 	}
+	if a.member != "" {
+		text += fmt.Sprintf(" on member %q", a.member)
+	}
 	return text
+}
+
+// argument names an argument of the pool, or the one that a member's is within.
+func (a PoolAsk) argument(name string) string {
+	if a.member != "" {
+		return "members"
+	}
+	return name
+}
+
+// parts are what is asked for in each place: of the daemon, or of each member of its cluster.
+func (a PoolAsk) parts() []PoolAsk {
+	if len(a.Members) == 0 {
+		return []PoolAsk{a}
+	}
+	var parts []PoolAsk
+	for _, name := range slices.Sorted(maps.Keys(a.Members)) {
+		part := a
+		part.member, part.SizeBytes, part.Source = name, a.Members[name].SizeBytes, a.Members[name].Source
+		parts = append(parts, part)
+	}
+	return parts
 }
 
 // AdmitPool says whether a pool may be made or changed, by the facts alone. The error is a [Refusal] when it may
@@ -53,10 +91,22 @@ func (c *Checker) AdmitPool(ctx context.Context, ask PoolAsk) error {
 	if refusal := facts.refuseTraits(ask.String(), PoolFacts{Name: ask.Name, Driver: ask.driver(), Config: ask.Config}); refusal != nil {
 		return refusal
 	}
-	checks := []func(PoolAsk) *Refusal{facts.refuseMembers, facts.refuseDriver, facts.refuseSource, facts.refuseSize}
 	if ask.Update {
-		checks = []func(PoolAsk) *Refusal{func(ask PoolAsk) *Refusal { return facts.refuseResize(ask, c.daemon.HasExtension(resizeExtension)) }}
+		return refused(ask, func(ask PoolAsk) *Refusal { return facts.refuseResize(ask, c.daemon.HasExtension(resizeExtension)) })
 	}
+	if err := refused(ask, facts.refuseMembers, facts.refuseParts, facts.refuseDriver); err != nil {
+		return err
+	}
+	for _, part := range ask.parts() {
+		if err := refused(part, facts.refuseSource, facts.refuseSize); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refused gives the first refusal of several checks, or a plain nil.
+func refused(ask PoolAsk, checks ...func(PoolAsk) *Refusal) error {
 	for _, check := range checks {
 		if refusal := check(ask); refusal != nil {
 			return refusal
@@ -112,7 +162,7 @@ func (f *Facts) refuseSource(ask PoolAsk) *Refusal {
 		return nil
 	}
 	refusal := &Refusal{
-		Capability: Source, Argument: "source", Asked: ask.String(),
+		Capability: Source, Argument: ask.argument("source"), Asked: ask.String(),
 		Remedy: "Give a source that holds nothing, or leave it out: the daemon then makes a loop file of its own.",
 	}
 	for _, pool := range f.sortedPools() {
@@ -125,8 +175,8 @@ func (f *Facts) refuseSource(ask PoolAsk) *Refusal {
 	if !filepath.IsAbs(ask.Source) {
 		return refuseForced(ask) // a ZFS pool, volume group or Ceph pool: the daemon itself takes only an empty one
 	}
-	if f.host == nil {
-		refusal.Found = "the daemon is on another host, where nobody here can see whether the source is empty"
+	if f.hostOf(ask.member) == nil {
+		refusal.Found = "the source is on another host, where nobody here can see whether it is empty"
 		refusal.Remedy = "Leave source out: the daemon then makes a loop file of its own. Or run terraform on the daemon's host."
 		return refusal
 	}

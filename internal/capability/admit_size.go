@@ -29,13 +29,13 @@ func (f *Facts) refuseSize(ask PoolAsk) *Refusal {
 	wanted := ask.SizeBytes
 	if wanted > 0 && wanted < leastPoolBytes {
 		return &Refusal{
-			Capability: Headroom, Argument: "size", Asked: ask.String(),
+			Capability: Headroom, Argument: ask.argument("size"), Asked: ask.String(),
 			Found:  "the pool is too small to be proved: the probe must have room in case every operation is a full copy",
 			Remedy: fmt.Sprintf("Set size to at least %s; the loop file is sparse, so that costs nothing.", size(leastPoolBytes)),
 		}
 	}
 	free, known := f.freeForLoops()
-	if !known {
+	if !known || f.hostOf(ask.member) == nil {
 		return nil // what cannot be seen is not refused; the probe will tell
 	}
 	evidence := []string{fmt.Sprintf("free on the disk of %s: %s", f.host.loopDir(), size(free))}
@@ -47,7 +47,7 @@ func (f *Facts) refuseSize(ask PoolAsk) *Refusal {
 		return nil
 	}
 	return &Refusal{
-		Capability: Headroom, Argument: "size", Asked: ask.String(),
+		Capability: Headroom, Argument: ask.argument("size"), Asked: ask.String(),
 		Found:    fmt.Sprintf("the disk that would hold the loop file has only %s free; the file is sparse, so it would be made, and fail when it fills", size(free)),
 		Evidence: evidence,
 		Remedy:   fmt.Sprintf("Set size to at most %s, or free some of the disk.", atMost(free)),

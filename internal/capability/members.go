@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -97,6 +98,54 @@ func (f *Facts) refuseMembers(ask PoolAsk) *Refusal {
 	}
 }
 
+// refuseParts refuses a pool that does not say what it has on each member: on a cluster the daemon makes it part by part.
+func (f *Facts) refuseParts(ask PoolAsk) *Refusal {
+	names := func(members map[string]bool) string { return strings.Join(slices.Sorted(maps.Keys(members)), ", ") }
+	refusal := &Refusal{Capability: Cluster, Argument: "members", Asked: ask.String()}
+	if !f.Environment.ServerClustered {
+		if len(ask.Members) == 0 {
+			return nil
+		}
+		refusal.Found = "the daemon stands alone, it is no member of a cluster"
+		refusal.Remedy = "Remove members, and give size or source to the pool itself."
+		return refusal
+	}
+	missing, present, unheardOf := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	for _, member := range f.Members {
+		present[member.Name] = true
+		if _, named := ask.Members[member.Name]; !named {
+			missing[member.Name] = true
+		}
+	}
+	for name := range ask.Members {
+		if !present[name] {
+			unheardOf[name] = true
+		}
+	}
+	switch {
+	case len(f.Members) == 0:
+		return nil // the daemon does not tell them to this client
+	case len(unheardOf) > 0:
+		refusal.Found = "the cluster has no member " + names(unheardOf)
+	case len(missing) > 0:
+		refusal.Found = "a pool has a part on every member of the cluster, and none is asked for on " + names(missing)
+	default:
+		return nil
+	}
+	refusal.Evidence = []string{"members of the cluster: " + names(present)}
+	refusal.Remedy = `Name each member in members, as in members = { "` + slices.Sorted(maps.Keys(present))[0] + `" = { size = "20GiB" } }; an empty {} leaves the size to the daemon.`
+	return refusal
+}
+
+// hostOf gives the host that a member runs on, as far as it can be looked at: only the one that was connected to, and that
+// only from the same machine.
+func (f *Facts) hostOf(member string) *host {
+	if member == "" || member == f.Environment.ServerName {
+		return f.host
+	}
+	return nil
+}
+
 // site is a place where a pool is probed: the daemon, or one member of its cluster.
 type site struct {
 	// member is the member's name; empty for a daemon that stands alone.
@@ -115,11 +164,7 @@ func (f *Facts) sites() []site {
 		if member.Environment == nil {
 			continue
 		}
-		at := site{member: member.Name, environment: member.Environment}
-		if member.Name == f.Environment.ServerName {
-			at.host = f.host
-		}
-		sites = append(sites, at)
+		sites = append(sites, site{member: member.Name, environment: member.Environment, host: f.hostOf(member.Name)})
 	}
 	return sites
 }

@@ -55,12 +55,49 @@ func TestAdmitPoolOnACluster(t *testing.T) {
 			t.Parallel()
 			facts := factsOf(test.host, []string{"dir"})
 			facts.Environment = *test.members[0].Environment
-			facts.Environment.OSName = "Debian GNU/Linux"
+			facts.Environment.OSName, facts.Environment.ServerClustered = "Debian GNU/Linux", true
 			facts.Members = test.members
-			wantRefusal(t, checkerOf(facts).AdmitPool(t.Context(), PoolAsk{Name: "lab"}), test.argument, test.parts...)
+			ask := PoolAsk{Name: "lab", Members: map[string]PoolPart{}}
+			for _, member := range test.members {
+				ask.Members[member.Name] = PoolPart{}
+			}
+			wantRefusal(t, checkerOf(facts).AdmitPool(t.Context(), ask), test.argument, test.parts...)
 			if got := facts.clusterFinding()[0]; got.Verdict != test.verdict {
 				t.Errorf("the cluster is %s, want %s: %v", got.Verdict, test.verdict, got.Evidence)
 			}
+		})
+	}
+}
+
+func TestAdmitPartsOfAPool(t *testing.T) {
+	t.Parallel()
+	source := t.TempDir()
+	for name, test := range map[string]struct {
+		members  map[string]PoolPart
+		alone    bool
+		argument string
+		parts    []string
+	}{
+		"all of them":             {map[string]PoolPart{"a": {SizeBytes: 2 << 30}, "b": {}}, false, "", nil},
+		"one is left out":         {map[string]PoolPart{"a": {}}, false, "members", []string{"none is asked for on b", "members of the cluster: a, b", `"a" = {`}},
+		"none is named":           {nil, false, "members", []string{"none is asked for on a, b"}},
+		"one that is not there":   {map[string]PoolPart{"a": {}, "b": {}, "c": {}}, false, "members", []string{"no member c"}},
+		"no cluster":              {map[string]PoolPart{"a": {}}, true, "members", []string{"stands alone", "Remove members"}},
+		"too large for this disk": {map[string]PoolPart{"a": {SizeBytes: 20 << 30}, "b": {}}, false, "members", []string{`on member "a"`, "only 10GiB free"}},
+		"too large, elsewhere":    {map[string]PoolPart{"a": {}, "b": {SizeBytes: 20 << 30}}, false, "", nil},
+		"too small, elsewhere":    {map[string]PoolPart{"a": {}, "b": {SizeBytes: 1 << 20}}, false, "members", []string{`on member "b"`, "too small"}},
+		"a source here":           {map[string]PoolPart{"a": {Source: source}, "b": {}}, false, "", nil},
+		"a source elsewhere":      {map[string]PoolPart{"a": {}, "b": {Source: source}}, false, "members", []string{`on member "b"`, "on another host"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			facts := factsOf(hostWith(t, 10<<30, btrfsTools...), []string{"dir", "btrfs"})
+			facts.Environment.ServerName = "a"
+			if !test.alone {
+				facts.Environment.ServerClustered = true
+				facts.Members = []MemberFacts{member("a", "dir", "btrfs"), member("b", "dir", "btrfs")}
+			}
+			wantRefusal(t, checkerOf(facts).AdmitPool(t.Context(), PoolAsk{Name: "lab", Members: test.members}), test.argument, test.parts...)
 		})
 	}
 }

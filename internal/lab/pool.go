@@ -49,7 +49,24 @@ type PoolTimings struct{ CreateMS, VerifyMS int64 }
 
 // Ask is a specification in the words of package capability; update says that the pool is there already.
 func (s PoolSpec) Ask(update bool) capability.PoolAsk {
-	return capability.PoolAsk{Name: s.Name, Driver: s.Driver, SizeBytes: bytesOf(s.Size), Source: s.Source, Config: s.Config, Update: update}
+	ask := capability.PoolAsk{Name: s.Name, Driver: s.Driver, SizeBytes: bytesOf(s.Size), Source: s.Source, Config: s.Config, Update: update}
+	if len(s.Members) > 0 {
+		ask.Members = map[string]capability.PoolPart{}
+		for name, member := range s.Members {
+			ask.Members[name] = capability.PoolPart{SizeBytes: bytesOf(member.Size), Source: member.Source}
+		}
+	}
+	return ask
+}
+
+// onSource says that the pool, or a part of it, is on something of the user's.
+func (s PoolSpec) onSource() bool {
+	for _, member := range s.Members {
+		if member.Source != "" {
+			return true
+		}
+	}
+	return s.Source != ""
 }
 
 // CreatePool makes a storage pool and proves that it is copy-on-write. A pool on a loop file that fails the proof is
@@ -61,8 +78,12 @@ func (l *Lab) CreatePool(ctx context.Context, spec PoolSpec) (*Pool, PoolTimings
 	}
 	start := time.Now()
 	id := uuid.NewString()
-	if err := l.createPool(ctx, spec, id); err != nil {
-		return l.poolMadeAnyway(ctx, spec, id), timings, err
+	if begun, err := l.createPool(ctx, spec, id); err != nil {
+		made := l.poolMadeAnyway(ctx, spec, id)
+		if begun && (made == nil || !outcomeOpen(err)) {
+			return nil, timings, errors.Join(err, l.removeMade(ctx, spec.Name))
+		}
+		return made, timings, err
 	}
 	timings.CreateMS = since(start)
 	l.checker.Forget()
@@ -77,22 +98,24 @@ func (l *Lab) CreatePool(ctx context.Context, spec PoolSpec) (*Pool, PoolTimings
 		}
 		return pool, timings, err
 	}
-	if _, refused := errors.AsType[*capability.Refusal](err); refused && spec.Source == "" && len(spec.Members) == 0 {
-		return nil, timings, errors.Join(err, l.removeRefused(ctx, spec.Name))
+	if _, refused := errors.AsType[*capability.Refusal](err); refused && !spec.onSource() {
+		return nil, timings, errors.Join(err, l.removeMade(ctx, spec.Name))
 	}
 	return &Pool{Name: spec.Name, Driver: spec.Driver, Description: spec.Description, Size: spec.Size, Source: spec.Source, Config: spec.Config}, timings, err
 }
 
-// createPool asks the daemon for the pool: once, or on a cluster for each member first.
-func (l *Lab) createPool(ctx context.Context, spec PoolSpec, id string) error {
+// createPool asks the daemon for the pool: once, or on a cluster for each member first. When it fails, begun says that
+// parts of it are there, which nobody else made.
+func (l *Lab) createPool(ctx context.Context, spec PoolSpec, id string) (begun bool, err error) {
 	post := api.StoragePoolsPost{Name: spec.Name, Driver: spec.Driver}
 	for _, member := range slices.Sorted(maps.Keys(spec.Members)) {
 		post.Config = map[string]string{}
 		setOrDelete(post.Config, "source", spec.Members[member].Source)
 		setOrDelete(post.Config, "size", spec.Members[member].Size)
 		if err := l.daemon.OnMember(member).CreatePool(ctx, post); err != nil {
-			return fmt.Errorf("on member %q: %w", member, err)
+			return begun, fmt.Errorf("on member %q: %w", member, err)
 		}
+		begun = true
 	}
 	post.Config = maps.Clone(spec.Config)
 	if post.Config == nil {
@@ -104,7 +127,7 @@ func (l *Lab) createPool(ctx context.Context, spec PoolSpec, id string) error {
 	}
 	post.Config[keyID] = id
 	post.Description = spec.Description
-	return l.daemon.CreatePool(ctx, post)
+	return begun, l.daemon.CreatePool(ctx, post)
 }
 
 // poolMadeAnyway finds a pool whose creation seemed to fail, by the id that we gave it.
@@ -118,12 +141,12 @@ func (l *Lab) poolMadeAnyway(ctx context.Context, spec PoolSpec, id string) *Poo
 	return poolOf(live, spec.Config)
 }
 
-// removeRefused deletes a pool that we have just made and that does not do.
-func (l *Lab) removeRefused(ctx context.Context, name string) error {
+// removeMade deletes a pool that we have just made, or parts of it, and that does not do.
+func (l *Lab) removeMade(ctx context.Context, name string) error {
 	ctx, cancel := detached(ctx)
 	defer cancel()
 	if err := l.daemon.DeletePool(ctx, name); err != nil {
-		return fmt.Errorf("and the refused pool could not be removed again; remove it with `lxc storage delete %s`: %w", name, err)
+		return fmt.Errorf("and what was made of the pool could not be removed again; remove it with `lxc storage delete %s`: %w", name, err)
 	}
 	l.checker.Forget()
 	return nil

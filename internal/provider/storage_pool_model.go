@@ -3,7 +3,12 @@
 package provider
 
 import (
+	"context"
+	"maps"
+
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/mapplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/cowlab/terraform-provider-lab/internal/capability"
@@ -11,23 +16,42 @@ import (
 )
 
 type storagePoolModel struct {
-	ID           types.String                      `tfsdk:"id"`
-	Project      types.String                      `tfsdk:"project"`
-	Name         types.String                      `tfsdk:"name"`
-	Driver       types.String                      `tfsdk:"driver"`
-	Size         sizeValue                         `tfsdk:"size"`
-	Source       types.String                      `tfsdk:"source"`
-	Config       types.Map                         `tfsdk:"config"`
-	Description  types.String                      `tfsdk:"description"`
-	Members      map[string]storagePoolMemberModel `tfsdk:"members"`
-	Verification types.Object                      `tfsdk:"verification"`
-	Timings      types.Object                      `tfsdk:"timings"`
-	Timeouts     timeouts.Value                    `tfsdk:"timeouts"`
+	ID           types.String   `tfsdk:"id"`
+	Project      types.String   `tfsdk:"project"`
+	Name         types.String   `tfsdk:"name"`
+	Driver       types.String   `tfsdk:"driver"`
+	Size         sizeValue      `tfsdk:"size"`
+	Source       types.String   `tfsdk:"source"`
+	Config       types.Map      `tfsdk:"config"`
+	Description  types.String   `tfsdk:"description"`
+	Members      types.Map      `tfsdk:"members"`
+	Verification types.Object   `tfsdk:"verification"`
+	Timings      types.Object   `tfsdk:"timings"`
+	Timeouts     timeouts.Value `tfsdk:"timeouts"`
 }
 
-type storagePoolMemberModel struct {
-	Source types.String `tfsdk:"source"`
-	Size   sizeValue    `tfsdk:"size"`
+// membersOf reads what a pool has of its own on each member; known is false while any of it is not known yet.
+func membersOf(value types.Map) (members map[string]lab.PoolMember, known bool) {
+	members, known = map[string]lab.PoolMember{}, !value.IsUnknown()
+	for name, element := range value.Elements() {
+		object, _ := element.(types.Object)
+		size, _ := object.Attributes()["size"].(sizeValue)
+		source, _ := object.Attributes()["source"].(types.String)
+		known = known && !object.IsUnknown() && !size.IsUnknown() && !source.IsUnknown()
+		members[name] = lab.PoolMember{Source: source.ValueString(), Size: size.ValueString()}
+	}
+	return members, known
+}
+
+// otherMembers says that what a pool has on each member really differs, and not only in how a size is spelt.
+func otherMembers(ctx context.Context, req planmodifier.MapRequest, resp *mapplanmodifier.RequiresReplaceIfFuncResponse) {
+	before, _ := membersOf(req.StateValue)
+	now, known := membersOf(req.PlanValue)
+	resp.RequiresReplace = !known || !maps.EqualFunc(before, now, func(a, b lab.PoolMember) bool {
+		same, diags := newSize(a.Size).StringSemanticEquals(ctx, newSize(b.Size))
+		resp.Diagnostics.Append(diags...)
+		return a.Source == b.Source && same
+	})
 }
 
 // storagePoolTimings are the parts of the timings attribute.
@@ -42,12 +66,7 @@ func (m *storagePoolModel) spec() lab.PoolSpec {
 		Name: m.Name.ValueString(), Driver: m.Driver.ValueString(), Description: m.Description.ValueString(),
 		Size: m.Size.ValueString(), Source: m.Source.ValueString(), Config: stringsOf(m.Config),
 	}
-	if len(m.Members) > 0 {
-		spec.Members = map[string]lab.PoolMember{}
-		for name, member := range m.Members {
-			spec.Members[name] = lab.PoolMember{Source: member.Source.ValueString(), Size: member.Size.ValueString()}
-		}
-	}
+	spec.Members, _ = membersOf(m.Members)
 	return spec
 }
 
@@ -60,7 +79,7 @@ func (m *storagePoolModel) show(project string, pool *lab.Pool) {
 	m.Driver = types.StringValue(pool.Driver)
 	m.Description = textLike(m.Description, pool.Description)
 	m.Config = mapLike(m.Config, pool.Config)
-	if len(m.Members) > 0 {
+	if !m.Members.IsNull() {
 		m.Size, m.Source = newSize(""), types.StringNull()
 		return
 	}

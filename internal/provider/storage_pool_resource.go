@@ -74,7 +74,8 @@ func (r *storagePoolResource) ModifyPlan(ctx context.Context, req resource.Modif
 
 // unjudged says that what the pool will be made of is not known yet.
 func (m *storagePoolModel) unjudged() bool {
-	return m.Name.IsUnknown() || m.Driver.IsUnknown() || m.Source.IsUnknown() || m.Config.IsUnknown()
+	_, known := membersOf(m.Members)
+	return !known || m.Name.IsUnknown() || m.Driver.IsUnknown() || m.Source.IsUnknown() || m.Config.IsUnknown()
 }
 
 func (r *storagePoolResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {

@@ -65,10 +65,15 @@ func (r *storagePoolResource) Schema(ctx context.Context, _ resource.SchemaReque
 				MarkdownDescription: "On a cluster: what the pool has of its own on each member, by the member's name. Every member must be named. Changing it replaces the pool.",
 				Optional:            true,
 				Validators:          []validator.Map{mapvalidator.SizeAtLeast(1), mapvalidator.ConflictsWith(path.MatchRoot("size"), path.MatchRoot("source"))},
-				PlanModifiers:       []planmodifier.Map{mapplanmodifier.RequiresReplace()},
+				PlanModifiers: []planmodifier.Map{
+					mapplanmodifier.RequiresReplaceIf(otherMembers, "Another member, source or size replaces the pool.", "Another member, source or size replaces the pool."),
+				},
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 					"source": schema.StringAttribute{MarkdownDescription: "As the pool's `source`, on this member.", Optional: true},
-					"size":   schema.StringAttribute{CustomType: sizeType{}, MarkdownDescription: "As the pool's `size`, on this member.", Optional: true},
+					"size": schema.StringAttribute{
+						CustomType: sizeType{}, MarkdownDescription: "As the pool's `size`, on this member.", Optional: true,
+						PlanModifiers: []planmodifier.String{keepSize{}},
+					},
 				}},
 			},
 			"verification": verificationAttribute(),

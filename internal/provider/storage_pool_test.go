@@ -8,6 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/mapplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
 	"github.com/cowlab/terraform-provider-lab/internal/lxd/lxdtest"
 )
 
@@ -108,4 +113,49 @@ func TestPoolIsProvedAnewWhenItsConfigurationChanges(t *testing.T) {
 	if probes() == before || pool.get("verification", "restore", "verdict") != "proven" {
 		t.Errorf("the pool was probed %d times, verification is %v", probes()-before, pool.get("verification"))
 	}
+}
+
+func TestPoolIsReplacedWhenItsMembersDiffer(t *testing.T) {
+	t.Parallel()
+	part := map[string]attr.Type{"source": types.StringType, "size": sizeType{}}
+	members := func(name, source string, size sizeValue) types.Map {
+		object := types.ObjectValueMust(part, map[string]attr.Value{"source": textOrNull(source), "size": size})
+		return types.MapValueMust(types.ObjectType{AttrTypes: part}, map[string]attr.Value{name: object})
+	}
+	before := members("a", "", newSize("2GiB"))
+	for name, test := range map[string]struct {
+		now  types.Map
+		want bool
+	}{
+		"the same":         {before, false},
+		"another spelling": {members("a", "", newSize("2048MiB")), false},
+		"another size":     {members("a", "", newSize("3GiB")), true},
+		"no size":          {members("a", "", newSize("")), true},
+		"another source":   {members("a", "/dev/vdb", newSize("2GiB")), true},
+		"another member":   {members("b", "", newSize("2GiB")), true},
+		"not known yet":    {members("a", "", sizeValue{types.StringUnknown()}), true},
+		"none known yet":   {types.MapUnknown(types.ObjectType{AttrTypes: part}), true},
+		"none":             {types.MapNull(types.ObjectType{AttrTypes: part}), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var resp mapplanmodifier.RequiresReplaceIfFuncResponse
+			otherMembers(t.Context(), planmodifier.MapRequest{StateValue: before, PlanValue: test.now}, &resp)
+			if resp.Diagnostics.HasError() || resp.RequiresReplace != test.want {
+				t.Errorf("replaced: %v (%v), want %v", resp.RequiresReplace, resp.Diagnostics, test.want)
+			}
+		})
+	}
+}
+
+// A module may make the pool's parts out of what the same apply finds out.
+func TestPoolWhoseMembersAreNotKnownIsJudgedAtApply(t *testing.T) {
+	t.Parallel()
+	_, tf := memory(t)
+	pool := tf.resource("lab_storage_pool")
+	for _, members := range []any{unknown, args{"m1": unknown}, args{"m1": args{"size": unknown}}} {
+		pool.mustPlan(actionCreate, args{"name": "lab", "members": members})
+	}
+	_, d := pool.plan(args{"name": "lab", "members": args{"m1": args{}}})
+	wantErrorAt(t, d, `AttributeName("members")`, "stands alone")
 }
