@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -21,10 +20,6 @@ import (
 	"github.com/cowlab/terraform-provider-lab/internal/acctest"
 	"github.com/cowlab/terraform-provider-lab/internal/capability"
 )
-
-// soakRuns is the environment variable that says how often a soak probes each pool. Without it there is none: a run
-// takes minutes.
-const soakRuns = "LAB_ACC_SOAK"
 
 // hostileBytes is what the neighbour writes before it syncs.
 const hostileBytes = 32 << 20
@@ -80,19 +75,9 @@ func soak(t *testing.T, h *acctest.Host, pool string, runs int) map[capability.V
 	return outcomes
 }
 
-// runsOfSoak is how often to do it; it skips the test when nobody says.
-func runsOfSoak(t *testing.T) int {
-	t.Helper()
-	runs, err := strconv.Atoi(os.Getenv(soakRuns))
-	if err != nil {
-		t.Skipf("set %s to a number of runs", soakRuns)
-	}
-	return runs
-}
-
 func TestAccSoakUnderAHostileNeighbour(t *testing.T) {
 	t.Parallel()
-	runs := runsOfSoak(t)
+	runs := acctest.Soak(t)
 	for driver, want := range map[string]capability.Verdict{"btrfs": capability.Proven, "dir": capability.Degraded} {
 		t.Run(driver, func(t *testing.T) {
 			t.Parallel()
@@ -119,7 +104,7 @@ const killWithin = 10 * time.Second
 
 func TestAccSoakOfKilledProbes(t *testing.T) {
 	t.Parallel()
-	runs := runsOfSoak(t)
+	runs := acctest.Soak(t)
 	h := acctest.Start(t, acctest.Options{})
 	pool := newPool(t, h, "btrfs", map[string]string{"size": "8GiB"})
 	daemon, checker := connect(t, h)
