@@ -40,7 +40,7 @@ func (d *Daemon) PushFile(ctx context.Context, instance string, file File) error
 	at := d.path("instances", instance, "files").WithQuery("path", file.Path)
 	if !file.Directory && !d.HasExtension("instances_files_modify_permissions") {
 		// LXD 5.0 and Incus leave a file that exists with its owner and mode.
-		if err := d.change(ctx, ask, http.MethodDelete, at, nil, ""); err != nil && !errors.Is(err, ErrNotFound) {
+		if err := d.RemoveFile(ctx, instance, file.Path); err != nil && !errors.Is(err, ErrNotFound) {
 			return err
 		}
 	}
@@ -76,4 +76,11 @@ func (d *Daemon) File(ctx context.Context, instance, path string) (content []byt
 	}
 	content, err = io.ReadAll(body)
 	return content, classify(ask, err)
+}
+
+// RemoveFile deletes a file of an instance, running or (containers) stopped. The error is [ErrNotFound] where there is
+// none.
+func (d *Daemon) RemoveFile(ctx context.Context, instance, path string) error {
+	at := d.path("instances", instance, "files").WithQuery("path", path)
+	return d.change(ctx, fmt.Sprintf("remove %s in machine %q", path, instance), http.MethodDelete, at, nil, "")
 }

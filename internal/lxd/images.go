@@ -44,7 +44,8 @@ type ImageUpload struct {
 	Properties map[string]string
 }
 
-// UploadImage sends an image and returns its fingerprint.
+// UploadImage sends an image and returns its fingerprint. A fingerprint beside an error is that of an image that was made
+// all the same.
 func (d *Daemon) UploadImage(ctx context.Context, image ImageUpload) (string, error) {
 	header := http.Header{}
 	if len(image.Properties) > 0 {
@@ -58,18 +59,9 @@ func (d *Daemon) UploadImage(ctx context.Context, image ImageUpload) (string, er
 	defer func() { _ = body.Close() }()
 	header.Set("Content-Type", contentType)
 
-	operation, err := d.upload(ctx, "upload image", d.path("images"), header, body)
-	if err != nil {
-		return "", err
-	}
-	if operation == nil {
-		return "", &Error{Ask: "upload image", Kind: ErrUnknownOutcome, Err: fmt.Errorf("the daemon answered without an operation")}
-	}
-	fingerprint, ok := operation.Metadata["fingerprint"].(string)
-	if !ok {
-		return "", &Error{Ask: "upload image", Kind: ErrUnknownOutcome, Err: fmt.Errorf("the daemon did not tell the fingerprint")}
-	}
-	return fingerprint, nil
+	const ask = "upload image"
+	operation, err := d.upload(ctx, ask, d.path("images"), header, body)
+	return d.imageMade(ctx, ask, operation, err)
 }
 
 // body streams the image: as it is when unified, as a multipart form of two files otherwise.

@@ -69,7 +69,8 @@ func (d *Daemon) changeOnce(ctx context.Context, ask, method string, at *api.URL
 	return err
 }
 
-// outcome waits for what a response started, if it started anything, and gives the operation as it ended.
+// outcome waits for what a response started, if it started anything, and gives the operation as it ended or, beside an
+// error, as it was when it was last seen.
 func (d *Daemon) outcome(ctx context.Context, ask string, response *api.Response) (*api.Operation, error) {
 	if response.Type != api.AsyncResponse {
 		return nil, nil //nolint:nilnil // a daemon that answered at once has no operation, and that is no error
@@ -78,7 +79,11 @@ func (d *Daemon) outcome(ctx context.Context, ask string, response *api.Response
 	if err != nil {
 		return nil, &Error{Ask: ask, Kind: ErrUnknownOutcome, Err: err}
 	}
-	return d.await(ctx, ask, operation)
+	ended, err := d.await(ctx, ask, operation)
+	if ended == nil {
+		return operation, err
+	}
+	return ended, err
 }
 
 // await waits until an operation has ended, and turns a failed one into an error.
