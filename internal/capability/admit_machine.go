@@ -52,16 +52,16 @@ func (c *Checker) AdmitMachine(ctx context.Context, ask MachineAsk) error {
 	return nil
 }
 
-// refuseType refuses a type of machine that the daemon cannot run.
+// refuseType refuses a type of machine that the daemon cannot run, or warns that it cannot.
 func (f *Facts) refuseType(ask MachineAsk) *Refusal {
 	types := f.instanceTypes()
 	if len(types) == 0 || slices.Contains(types, ask.kind()) {
-		return nil
+		return f.refuseWarned(ask)
 	}
 	refusal := &Refusal{
 		Capability: Containers, Argument: "type", Asked: ask.String(),
 		Found:    fmt.Sprintf("the daemon cannot run a %s", strings.ReplaceAll(string(ask.kind()), "-", " ")),
-		Evidence: append([]string{fmt.Sprintf("%s %s runs with the drivers: %s", f.product(), f.Environment.ServerVersion, f.Environment.Driver)}, f.notOperational()...),
+		Evidence: append([]string{f.runsWith()}, f.notOperational()...),
 		Remedy:   "See the daemon's log for what it lacks.",
 	}
 	if ask.kind() == api.InstanceTypeVM {
@@ -69,6 +69,27 @@ func (f *Facts) refuseType(ask MachineAsk) *Refusal {
 		refusal.Remedy = `Use type = "container", or give the daemon's host hardware virtualisation (/dev/kvm, vhost_vsock) and QEMU, and restart the daemon.`
 	}
 	return refusal
+}
+
+// refuseWarned refuses virtual machines that the daemon lists while its own warning says why they do not run. On a cluster
+// the warning may be another member's than the one that the machine comes to.
+func (f *Facts) refuseWarned(ask MachineAsk) *Refusal {
+	words := f.notOperational()
+	if ask.kind() != api.InstanceTypeVM || len(words) == 0 || len(f.Members) > 0 {
+		return nil
+	}
+	return &Refusal{
+		Capability: VirtualMachines, Argument: "type", Asked: ask.String(),
+		Found:    "the daemon lists virtual machines, and warns that they do not run",
+		Evidence: append([]string{f.runsWith()}, words...),
+		Remedy: "Give the daemon's host what the warning names, and restart the daemon. If the warning is out of date, acknowledge it: " +
+			"`lxc warning list` shows it, and `lxc warning acknowledge` takes its UUID.",
+	}
+}
+
+// runsWith says which kinds of machines the daemon has drivers for.
+func (f *Facts) runsWith() string {
+	return fmt.Sprintf("%s %s runs with the drivers: %s", f.product(), f.Environment.ServerVersion, f.Environment.Driver)
 }
 
 // refusePool refuses a pool that does not copy on write or, when applying, is not there.

@@ -31,6 +31,9 @@ func TestAdmitMachine(t *testing.T) {
 		f.Environment.Driver = "lxc"
 		f.Warnings = []api.Warning{{Type: "Instance type not operational", LastMessage: "vhost_vsock kernel module not loaded"}}
 	}
+	warned := func(f *Facts) {
+		f.Warnings = []api.Warning{{Type: "Instance type not operational", LastMessage: "QEMU is too old"}}
+	}
 	silent := func(f *Facts) { f.Environment.Driver = "" }
 	cluster := func(f *Facts) { f.Members = make([]MemberFacts, 3) }
 	for name, test := range map[string]struct {
@@ -43,6 +46,8 @@ func TestAdmitMachine(t *testing.T) {
 		"a virtual machine":            {MachineAsk{Pool: "cow", Type: vm, CPUs: 4, MemoryBytes: 8 << 30}, nil, "", nil},
 		"no virtual machines":          {MachineAsk{Pool: "cow", Type: vm}, noVMs, "type", []string{"vhost_vsock kernel module not loaded"}},
 		"a container beside that":      {MachineAsk{Pool: "cow", Type: container}, noVMs, "", nil},
+		"listed, and warned of":        {MachineAsk{Pool: "cow", Type: vm}, warned, "type", []string{"warns that they do not run", "QEMU is too old"}},
+		"a container beside a warning": {MachineAsk{Pool: "cow", Type: container}, warned, "", nil},
 		"a daemon that does not tell":  {MachineAsk{Pool: "cow", Type: vm}, silent, "", nil},
 		"too much memory":              {MachineAsk{Pool: "cow", Type: vm, MemoryBytes: 16 << 30}, nil, "memory", []string{"16GiB of 8GiB"}},
 		"too many processors":          {MachineAsk{Pool: "cow", Type: vm, CPUs: 5}, nil, "cpus", []string{"5 of 4"}},
@@ -103,6 +108,8 @@ func TestAdmitSnapshot(t *testing.T) {
 		"on thick lvm":                  {SnapshotAsk{Pool: "thick", Type: container}, "machine", []string{"lvm.use_thinpool"}},
 		"on zfs that copies branches":   {SnapshotAsk{Pool: "full", Type: container}, "", nil},
 		"of an ephemeral machine":       {SnapshotAsk{Pool: "cow", Type: container, Ephemeral: true}, "machine", []string{"ephemeral"}},
+		"scheduled, on btrfs":           {SnapshotAsk{Pool: "cow", Type: container, Scheduled: true}, "", nil},
+		"scheduled, on zfs":             {SnapshotAsk{Pool: "tank", Type: container, Scheduled: true}, "machine", []string{"takes snapshots of the machine by itself", "@never"}},
 		"with memory, container":        {SnapshotAsk{Pool: "cow", Type: container, Stateful: true}, "stateful", []string{"memory of a container"}},
 		"with memory, not set up":       {SnapshotAsk{Pool: "cow", Type: vm, Stateful: true}, "stateful", []string{"checkpointable = true"}},
 		"with memory":                   {SnapshotAsk{Pool: "cow", Type: vm, Stateful: true, Checkpointable: true}, "", nil},

@@ -22,6 +22,8 @@ type SnapshotAsk struct {
 	Stateful bool
 	// Checkpointable says that the machine is set up for keeping its memory (migration.stateful).
 	Checkpointable bool
+	// Scheduled says that the daemon takes snapshots of it by itself; see [Scheduled].
+	Scheduled bool
 	// Ephemeral says that the machine goes when it stops.
 	Ephemeral bool
 }
@@ -37,6 +39,9 @@ func (c *Checker) AdmitSnapshot(ctx context.Context, ask SnapshotAsk) error {
 		asked = "stateful " + asked
 	}
 	if refusal := refuseSnapshot(asked, ask); refusal != nil {
+		return refusal
+	}
+	if refusal := facts.refuseScheduled(asked, ask); refusal != nil {
 		return refusal
 	}
 	return facts.refuseOnPool(asked, "machine", ask.Pool, Snapshots)

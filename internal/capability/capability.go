@@ -25,6 +25,8 @@ const (
 	PastSnapshots Capability = "restore_past_snapshots"
 	// PastBranches is restoring a snapshot that is older than a branch of the machine.
 	PastBranches Capability = "restore_past_branches"
+	// KeptSnapshots is that the daemon neither takes snapshots nor deletes them by itself.
+	KeptSnapshots Capability = "kept_snapshots"
 	// Checkpoints is keeping a machine's memory in a snapshot.
 	Checkpoints Capability = "checkpoint"
 	// Headroom is that the disk below a pool can hold what the pool promises, and the host what is asked of it.
@@ -48,6 +50,7 @@ var titles = map[Capability]string{
 	Restores:        "copy-on-write restore",
 	PastSnapshots:   "restoring past newer snapshots",
 	PastBranches:    "restoring past branches",
+	KeptSnapshots:   "snapshots that stay as they are",
 	Checkpoints:     "checkpoints",
 	Headroom:        "headroom",
 	Cluster:         "cluster",

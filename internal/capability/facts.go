@@ -29,6 +29,8 @@ type Facts struct {
 	Warnings []api.Warning
 	// Resources are the host's processors and memory; nil where the daemon does not tell.
 	Resources *api.Resources
+	// Profiles are those of the project; nil where the daemon does not tell.
+	Profiles []api.Profile
 	// Members are the members of the cluster; empty for a daemon that stands alone.
 	Members []MemberFacts
 	// Untold lists what this client could not learn, and the daemon's words for why.
@@ -55,21 +57,19 @@ type PoolFacts struct {
 	Planned bool
 }
 
-// readFacts asks the daemon: five requests at most, and one for each pool and each member.
+// readFacts asks the daemon: five requests at most, and one for each pool and each member. What a member of a cluster
+// says of itself is among what the members say.
 func readFacts(ctx context.Context, d *lxd.Daemon) (*Facts, error) {
 	facts := &Facts{present: map[string]PoolFacts{}}
-	var untold [3]error
+	var untold [4]error
 	var pools []api.StoragePool
 	var members []api.ClusterMember
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(parallelReads)
-	group.Go(func() error {
-		server, err := d.Refresh(groupCtx)
-		if err == nil {
-			facts.Environment = server.Environment
-		}
-		return err
-	})
+	self := d.Server().Environment
+	if !self.ServerClustered {
+		group.Go(func() error { return facts.readEnvironment(groupCtx, d) })
+	}
 	group.Go(func() (err error) {
 		pools, err = d.Pools(groupCtx)
 		return err
@@ -78,6 +78,7 @@ func readFacts(ctx context.Context, d *lxd.Daemon) (*Facts, error) {
 	group.Go(func() error { facts.Warnings, untold[0] = d.Warnings(groupCtx); return nil })
 	group.Go(func() error { facts.Resources, untold[1] = d.Resources(groupCtx); return nil })
 	group.Go(func() error { members, untold[2] = d.Members(groupCtx); return nil })
+	group.Go(func() error { facts.Profiles, untold[3] = d.Profiles(groupCtx); return nil })
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
@@ -86,13 +87,37 @@ func readFacts(ctx context.Context, d *lxd.Daemon) (*Facts, error) {
 			facts.Untold = append(facts.Untold, err.Error())
 		}
 	}
-	facts.Warnings = slices.DeleteFunc(facts.Warnings, func(w api.Warning) bool { return w.Status == "resolved" })
+	facts.Warnings = slices.DeleteFunc(facts.Warnings, func(w api.Warning) bool { return w.Status != "new" })
 	facts.Members = readMembers(ctx, d, members)
+	if self.ServerClustered && !facts.takeEnvironment(self.ServerName) {
+		if err := facts.readEnvironment(ctx, d); err != nil {
+			return nil, err
+		}
+	}
 	facts.host = lookAtHost(d.Address(), facts.Environment)
 	if err := facts.readPools(ctx, d, pools); err != nil {
 		return nil, err
 	}
 	return facts, ctx.Err()
+}
+
+// readEnvironment asks the daemon what it is.
+func (f *Facts) readEnvironment(ctx context.Context, d *lxd.Daemon) error {
+	server, err := d.Refresh(ctx)
+	if err == nil {
+		f.Environment = server.Environment
+	}
+	return err
+}
+
+// takeEnvironment takes over what a member of the cluster has said of itself, if it has.
+func (f *Facts) takeEnvironment(member string) bool {
+	at := slices.IndexFunc(f.Members, func(m MemberFacts) bool { return m.Name == member && m.Environment != nil })
+	if at < 0 {
+		return false
+	}
+	f.Environment = *f.Members[at].Environment
+	return true
 }
 
 // readPools adds the space of each pool. One that does not tell (not mounted, or no right to know) stays without.

@@ -33,6 +33,7 @@ func (f *Facts) hostFindings(address string) []Finding {
 		f.typeFinding(VirtualMachines, api.InstanceTypeVM),
 		f.checkpointFinding(),
 		f.driverFinding(),
+		f.keptFinding(),
 		f.hostHeadroom(),
 	}, f.clusterFinding()...)
 }
@@ -41,18 +42,20 @@ func (f *Facts) hostFindings(address string) []Finding {
 func (f *Facts) typeFinding(capability Capability, kind api.InstanceType) Finding {
 	finding := Finding{
 		Capability: capability, Verdict: Reported, Judged: byDaemon,
-		Evidence: []string{fmt.Sprintf("%s %s runs with the drivers: %s", f.product(), f.Environment.ServerVersion, f.Environment.Driver)},
+		Evidence: []string{f.runsWith()},
 	}
 	refusal := f.refuseType(MachineAsk{Type: kind})
-	words := f.notOperational()
-	switch {
+	listed := slices.Contains(f.instanceTypes(), kind)
+	switch words := f.notOperational(); {
 	case refusal != nil:
-		finding.Verdict, finding.Reason, finding.Remedy = Absent, refusal.Found, refusal.Remedy
-		finding.Evidence = append(finding.Evidence, words...)
+		finding.Verdict, finding.Evidence, finding.Reason, finding.Remedy = Absent, refusal.Evidence, refusal.Found, refusal.Remedy
+		if listed {
+			finding.Verdict = Degraded
+		}
 	case kind == api.InstanceTypeVM && len(words) > 0:
-		finding.Verdict, finding.Reason = Degraded, "the daemon lists virtual machines, and warns that they do not run"
+		finding.Verdict, finding.Reason = Degraded, "a member of the cluster warns that virtual machines do not run"
 		finding.Evidence = append(finding.Evidence, words...)
-		finding.Remedy = "Give the daemon's host what the warning names, and restart the daemon."
+		finding.Remedy = "Give that member's host what the warning names, and restart its daemon."
 	case len(f.instanceTypes()) == 0:
 		finding.Verdict, finding.Reason = Unproven, "the daemon does not tell what it runs"
 	}
@@ -124,9 +127,9 @@ func (f *Facts) hostHeadroom() Finding {
 func (f *Facts) poolFindings(pool PoolFacts, result probed) []Finding {
 	t := f.traits(pool)
 	proof := cmp.Or(result.proof, f.proofOf(pool))
-	findings := []Finding{
-		poolFinding(Snapshots, pool, t.snapshots), poolFinding(Branches, pool, t.branches), poolFinding(Restores, pool, t.restores),
-	}
+	branches := poolFinding(Branches, pool, t.branches)
+	branches.Evidence = append(branches.Evidence, f.quotas(pool)...)
+	findings := []Finding{poolFinding(Snapshots, pool, t.snapshots), branches, poolFinding(Restores, pool, t.restores)}
 	switch {
 	case proof != nil:
 		for i, measure := range []Measure{proof.Snapshot, proof.Branch, proof.Restore} {

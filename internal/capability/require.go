@@ -13,7 +13,7 @@ var ofPools = []Capability{Snapshots, Branches, Restores, PastSnapshots, PastBra
 
 // Requirable lists what [Request.Require] may hold, the host's capabilities before the pools'.
 func Requirable() []Capability {
-	return append([]Capability{Daemon, Containers, VirtualMachines, Checkpoints, Pools, Headroom, Cluster}, ofPools...)
+	return append([]Capability{Daemon, Containers, VirtualMachines, Checkpoints, KeptSnapshots, Pools, Headroom, Cluster}, ofPools...)
 }
 
 // Check says whether a request can be answered at all, on whatever host.

@@ -11,6 +11,7 @@ import (
 	"github.com/cowlab/terraform-provider-lab/internal/capability"
 	"github.com/cowlab/terraform-provider-lab/internal/lab"
 	"github.com/cowlab/terraform-provider-lab/internal/lxd"
+	"github.com/cowlab/terraform-provider-lab/internal/lxd/lxdtest"
 )
 
 // connectTo gives the verbs on a daemon of a test's own, as a new run of the provider has them.
@@ -62,6 +63,7 @@ func TestAccPoolOnACluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantProofOn(t, l, spec.Name, members)
+	wantFewRequests(t, members)
 	if err := connectTo(t, members[1]).DeletePool(t.Context(), spec.Name); err != nil {
 		t.Error(err)
 	}
@@ -86,6 +88,25 @@ func wantProofOn(t *testing.T, l *lab.Lab, pool string, members []*acctest.Host)
 		if _, fresh, err := connectTo(t, h).Checker().EnsureProof(t.Context(), pool); err != nil || fresh {
 			t.Errorf("seen from %s the proof does not hold: fresh is %v, error is %v", h.Member(), fresh, err)
 		}
+	}
+}
+
+// wantFewRequests checks that facts of a cluster with one pool cost five requests, one for the pool, and one for each
+// member.
+func wantFewRequests(t *testing.T, members []*acctest.Host) {
+	t.Helper()
+	proxy := lxdtest.NewProxy(t, members[0].Socket())
+	daemon, err := lxd.Connect(t.Context(), lxd.Config{Address: proxy.Address()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy.ForgetRequests()
+	report, err := capability.New(daemon).Assess(t.Context(), capability.Request{})
+	if err != nil || !report.Adequate || len(report.Members) != len(members) {
+		t.Errorf("the report on %d members is adequate: %v (error %v): %s", len(report.Members), report.Adequate, err, report.Summary)
+	}
+	if requests := proxy.Requests(); len(requests) > 5+1+len(members) {
+		t.Errorf("facts took %d requests, want at most 5, 1 for the pool and %d for members: %v", len(requests), len(members), requests)
 	}
 }
 

@@ -86,6 +86,7 @@ func (l *Lab) AdmitSnapshot(ctx context.Context, spec SnapshotSpec) error {
 	ask := capability.SnapshotAsk{
 		Machine: spec.Machine.Name, Name: spec.Name, Type: api.InstanceType(machine.Type), Pool: machine.Pool,
 		Stateful: spec.Stateful, Checkpointable: machine.Checkpointable, Ephemeral: live.Ephemeral,
+		Scheduled: capability.Scheduled(live.ExpandedConfig),
 	}
 	return l.checker.AdmitSnapshot(ctx, ask)
 }
@@ -114,10 +115,14 @@ func (l *Lab) Snapshot(ctx context.Context, id SnapshotID) (*Snapshot, error) {
 	}
 	snapshot := snapshotOf(id.Machine, live)
 	if !snapshot.ID.CreatedAt.Equal(id.CreatedAt) {
-		return nil, &lxd.Error{Ask: fmt.Sprintf("read snapshot %q of machine %q", id.Name, id.Machine.Name), Kind: lxd.ErrNotFound, Err: fmt.Errorf(
-			"the snapshot taken at %s is gone; the one of this name now was taken at %s", id.CreatedAt.Format(time.RFC3339), snapshot.ID.CreatedAt.Format(time.RFC3339))}
+		return nil, otherSnapshot(id, snapshot.ID.CreatedAt)
 	}
 	return snapshot, nil
+}
+
+func otherSnapshot(id SnapshotID, found time.Time) error {
+	return &lxd.Error{Ask: fmt.Sprintf("read snapshot %q of machine %q", id.Name, id.Machine.Name), Kind: lxd.ErrNotFound, Err: fmt.Errorf(
+		"the snapshot taken at %s is gone; the one of this name now was taken at %s", id.CreatedAt.Format(time.RFC3339), found.Format(time.RFC3339))}
 }
 
 // RefreshSnapshot is [Lab.Snapshot] for many snapshots at once, which may miss what others changed within the last
