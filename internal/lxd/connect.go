@@ -3,6 +3,7 @@
 package lxd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	lxdclient "github.com/canonical/lxd/client"
 	"github.com/canonical/lxd/shared/api"
@@ -35,7 +37,13 @@ type Config struct {
 	UserAgent string
 	// Logger receives one debug line for each call that changes something. Nil discards them.
 	Logger *slog.Logger
+
+	// answerTimeout bounds the wait for the first answer; 0 means the usual.
+	answerTimeout time.Duration
 }
+
+// usualAnswerTimeout leaves time for a daemon that a socket of systemd has yet to start.
+const usualAnswerTimeout = time.Minute
 
 // Daemon is one connected daemon, seen from one project. It is safe for concurrent use.
 type Daemon struct {
@@ -66,9 +74,9 @@ func Connect(ctx context.Context, cfg Config) (*Daemon, error) {
 	if d.address, d.server, err = dial(ctx, cfg); err != nil {
 		return nil, err
 	}
-	info, _, err := d.client(ctx).GetServer()
+	info, err := d.firstAnswer(ctx, cmp.Or(cfg.answerTimeout, usualAnswerTimeout))
 	if err != nil {
-		return nil, classify("connect to "+d.address, err)
+		return nil, err
 	}
 	if info.Auth != trusted && cfg.TrustToken != "" {
 		if info, err = d.introduce(ctx, cfg); err != nil {
@@ -80,6 +88,23 @@ func Connect(ctx context.Context, cfg Config) (*Daemon, error) {
 	}
 	d.info = info
 	return d, nil
+}
+
+// firstAnswer asks the daemon who it is. A busy host may take seconds over that; a daemon that takes more will not do
+// better later, and a person should hear of it before the time for the whole step is up.
+func (d *Daemon) firstAnswer(ctx context.Context, timeout time.Duration) (*api.Server, error) {
+	ask, started := "connect to "+d.address, time.Now()
+	limited, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	info, _, err := d.client(limited).GetServer()
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		return nil, &Error{Ask: ask, Kind: ErrUnreachable, Err: &TimeoutError{
+			Condition: "the daemon has said who it is",
+			LastSeen:  "it takes connections but does not answer; its log may say why, and a restart may help",
+			Waited:    time.Since(started), Cause: limited.Err(),
+		}}
+	}
+	return info, classify(ask, err)
 }
 
 // errNotTrusted is a daemon that does not know the client.

@@ -14,8 +14,11 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/cowlab/terraform-provider-lab/internal/lxd/lxdtest"
 )
 
 func TestCandidates(t *testing.T) {
@@ -136,5 +139,22 @@ func TestDeadSocketErrorNamesTheGroup(t *testing.T) {
 	}
 	if !errors.Is(fmt.Errorf("wrapped: %w", err), fs.ErrPermission) {
 		t.Error("the cause is lost")
+	}
+}
+
+func TestConnectToADaemonThatDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	_, server := inMemory(t)
+	proxy := lxdtest.NewProxy(t, server.Socket())
+	proxy.Add(lxdtest.Rule{Delay: patience})
+
+	_, err := Connect(patient(t), Config{Address: proxy.Address(), answerTimeout: time.Millisecond})
+	if !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), "takes connections but does not answer") {
+		t.Errorf("got %v, want one that is unreachable because it does not answer", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	if _, err := Connect(ctx, Config{Address: proxy.Address()}); !isOnly(err, ErrTimeout) {
+		t.Errorf("when the caller's time is up: got %v, want a timeout", err)
 	}
 }
