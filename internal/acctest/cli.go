@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package acctest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// CLI is one directory of configuration in which terraform (or tofu) runs as a person runs it, with the provider built
+// from this tree as a process of its own: for what the test kit, which runs the provider inside the test, cannot show.
+type CLI struct {
+	program, dir string
+	env          []string
+}
+
+// cliProvider is the provider's binary, built once for the process.
+var cliProvider once[string]
+
+// NewCLI makes a directory with a configuration. It is removed when the test ends; what was applied is not.
+func NewCLI(t testing.TB, config string) *CLI {
+	t.Helper()
+	binaries, err := cliProvider.get(func() (string, error) { return buildProvider(t.Context()) })
+	if err != nil {
+		t.Fatalf("Unable to build the provider: %v", err)
+	}
+	c := &CLI{program: os.Getenv("TF_ACC_TERRAFORM_PATH"), dir: t.TempDir()}
+	settings := filepath.Join(c.dir, "cli.tfrc")
+	overrides := fmt.Sprintf("provider_installation {\n  dev_overrides {\n    \"cowlab/lab\" = %[1]q\n    \"hashicorp/lab\" = %[1]q\n  }\n  direct {}\n}\n", binaries)
+	err = errors.Join(
+		os.WriteFile(settings, []byte(overrides), 0o600),
+		os.WriteFile(filepath.Join(c.dir, "main.tf"), []byte(config), 0o600),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.env = append(os.Environ(), "TF_CLI_CONFIG_FILE="+settings, "TF_IN_AUTOMATION=1")
+	return c
+}
+
+// Command is terraform with arguments, ready to be started. It is killed when the context ends.
+func (c *CLI) Command(ctx context.Context, args ...string) *exec.Cmd {
+	command := exec.CommandContext(ctx, c.program, args...)
+	command.Dir, command.Env, command.WaitDelay = c.dir, c.env, time.Second
+	return command
+}
+
+// Run runs terraform with arguments, which must succeed, and gives its output.
+func (c *CLI) Run(t testing.TB, args ...string) string {
+	t.Helper()
+	output, err := c.Command(t.Context(), args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("terraform %s: %v\n%s", strings.Join(args, " "), err, output)
+	}
+	return string(output)
+}
+
+// buildProvider gives the directory that holds the provider's binary.
+func buildProvider(ctx context.Context) (string, error) {
+	space, err := workspace()
+	if err != nil {
+		return "", err
+	}
+	top, err := moduleRoot()
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(space.dir, "provider")
+	build := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", filepath.Join(dir, "terraform-provider-lab"), ".")
+	build.Dir, build.WaitDelay = top, time.Second
+	if output, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%s: %w\n%s", build, err, output)
+	}
+	return dir, nil
+}
+
+// Destroy removes what was applied, for use in a cleanup, when the test's own context has ended.
+func (c *CLI) Destroy(t testing.TB) {
+	t.Helper()
+	if output, err := c.Command(context.WithoutCancel(t.Context()), "destroy", "-auto-approve", "-no-color").CombinedOutput(); err != nil {
+		t.Errorf("terraform destroy: %v\n%s", err, output)
+	}
+}
