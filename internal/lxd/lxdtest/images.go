@@ -127,7 +127,7 @@ func (s *Server) imagesPost(r *http.Request) answer {
 		return failed(err)
 	}
 	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") {
-		return failedf(http.StatusNotImplemented, "images from elsewhere are not known to the daemon in memory")
+		return s.importImage(p, r)
 	}
 	// The body is read before the answer, as in LXD, but what is in it is looked at afterwards.
 	s.mu.Unlock()

@@ -42,7 +42,7 @@ type Disk struct {
 
 // Work is something that takes a real daemon time.
 type Work struct {
-	// Verb is "snapshot", "copy", "restore", "delete", "unpack", "write", "start" or "stop".
+	// Verb is "snapshot", "copy", "restore", "delete", "unpack", "write", "start", "stop", "download" or "publish".
 	Verb string
 	// Driver is that of the pool.
 	Driver string
