@@ -60,25 +60,31 @@ func (r *storagePoolResource) Schema(ctx context.Context, _ resource.SchemaReque
 				Optional:            true,
 				Validators:          []validator.Map{ownKeysValidator("size", "source")},
 			},
-			"description": schema.StringAttribute{MarkdownDescription: "A text for people.", Optional: true},
-			"members": schema.MapNestedAttribute{
-				MarkdownDescription: "On a cluster: what the pool has of its own on each member, by the member's name. Every member must be named. Changing it replaces the pool.",
-				Optional:            true,
-				Validators:          []validator.Map{mapvalidator.SizeAtLeast(1), mapvalidator.ConflictsWith(path.MatchRoot("size"), path.MatchRoot("source"))},
-				PlanModifiers: []planmodifier.Map{
-					mapplanmodifier.RequiresReplaceIf(otherMembers, "Another member, source or size replaces the pool.", "Another member, source or size replaces the pool."),
-				},
-				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"source": schema.StringAttribute{MarkdownDescription: "As the pool's `source`, on this member.", Optional: true},
-					"size": schema.StringAttribute{
-						CustomType: sizeType{}, MarkdownDescription: "As the pool's `size`, on this member.", Optional: true,
-						PlanModifiers: []planmodifier.String{keepSize{}},
-					},
-				}},
-			},
+			"description":  schema.StringAttribute{MarkdownDescription: "A text for people.", Optional: true},
+			"members":      poolMembersAttribute(),
 			"verification": verificationAttribute(),
 			"timings":      timingsAttribute(storagePoolTimings),
 			"timeouts":     timeoutsAttribute(ctx),
 		},
+	}
+}
+
+// poolMembersAttribute is what a pool has of its own on each member of a cluster.
+func poolMembersAttribute() schema.MapNestedAttribute {
+	const differs = "Another member, source or size replaces the pool."
+	return schema.MapNestedAttribute{
+		MarkdownDescription: "On a cluster: what the pool has of its own on each member, by the member's name. Every member must be named. Changing it replaces the pool.",
+		Optional:            true,
+		Validators:          []validator.Map{mapvalidator.SizeAtLeast(1), mapvalidator.ConflictsWith(path.MatchRoot("size"), path.MatchRoot("source"))},
+		PlanModifiers: []planmodifier.Map{
+			mapplanmodifier.RequiresReplaceIf(otherMembers, differs, differs),
+		},
+		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+			"source": schema.StringAttribute{MarkdownDescription: "As the pool's `source`, on this member.", Optional: true},
+			"size": schema.StringAttribute{
+				CustomType: sizeType{}, MarkdownDescription: "As the pool's `size`, on this member.", Optional: true,
+				PlanModifiers: []planmodifier.String{keepSize{}},
+			},
+		}},
 	}
 }
