@@ -75,10 +75,15 @@ func (s *MachineSpec) post(id string) api.InstancesPost {
 	post.Config = s.config()
 	post.Config[keyUUID] = id
 	post.Config[keyID] = id
-	setOrDelete(post.Config, "cloud-init.user-data", s.CloudInit.UserData)
-	setOrDelete(post.Config, "cloud-init.network-config", s.CloudInit.NetworkConfig)
-	setOrDelete(post.Config, "cloud-init.vendor-data", s.CloudInit.VendorData)
+	s.CloudInit.set(post.Config)
 	return post
+}
+
+// set writes what cloud-init is to do into a configuration.
+func (c CloudInit) set(config map[string]string) {
+	setOrDelete(config, "cloud-init.user-data", c.UserData)
+	setOrDelete(config, "cloud-init.network-config", c.NetworkConfig)
+	setOrDelete(config, "cloud-init.vendor-data", c.VendorData)
 }
 
 // nonNil makes the daemon apply no profile where null would mean the default one.
@@ -94,6 +99,7 @@ func nonNil(profiles []string) []string {
 func machineOf(live *api.Instance, declared map[string]string) *Machine {
 	machine := &Machine{
 		ID:       MachineID{Project: live.Project, Name: live.Name, UUID: live.Config[keyUUID]},
+		Source:   live.Config[keySource],
 		Location: live.Location,
 	}
 	machine.Name, machine.Type, machine.Description = live.Name, live.Type, live.Description

@@ -101,6 +101,8 @@ type Machine struct {
 	ID MachineID
 	// MachineSpec holds what the daemon knows of it: not what it was prepared with, nor when it is usable.
 	MachineSpec
+	// Source is the id of what a branch was made from; empty for what is no branch.
+	Source string
 	// Location is the cluster member that it is on; "none" on a daemon that stands alone.
 	Location string
 	// Addresses are the global ones, while it runs.

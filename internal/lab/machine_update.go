@@ -69,6 +69,18 @@ func (e *NotStartedError) Unwrap() error { return e.Err }
 // one that cannot be started is returned beside a [NotStartedError], since a reset may be what it needs. A machine
 // that is now declared to be running, and was not before, is waited for as at its creation.
 func (l *Lab) UpdateMachine(ctx context.Context, id MachineID, before, now MachineSpec) (*Machine, error) {
+	return l.update(ctx, id, before, now, func(live *api.Instance) api.InstancePut {
+		put := live.Writable()
+		put.Description = now.Description
+		put.Profiles = nonNil(now.Profiles)
+		put.Config = replaced(live.Config, before.config(), now.config())
+		put.Devices = now.devices()
+		return put
+	})
+}
+
+// update changes a machine in place to what is made of it as it is.
+func (l *Lab) update(ctx context.Context, id MachineID, before, now MachineSpec, rewritten func(live *api.Instance) api.InstancePut) (*Machine, error) {
 	if err := l.checker.AdmitMachine(ctx, now.Ask(true)); err != nil {
 		return nil, err
 	}
@@ -97,9 +109,13 @@ func (l *Lab) UpdateMachine(ctx context.Context, id MachineID, before, now Machi
 			return nil, err
 		}
 	}
-	if err := l.rewrite(ctx, live, etag, before, now); err != nil {
-		return nil, err
+	put := rewritten(live)
+	if !sameInstance(live.Writable(), put) {
+		if err := l.daemon.ReplaceInstance(ctx, live.Name, put, etag); err != nil {
+			return nil, err
+		}
 	}
+	now.Ready = decodeReady(put.Config[keyReady])
 	failure := l.bringUp(ctx, before, now, running, drifted)
 	machine, err := l.Machine(ctx, id, now.Config)
 	return machine, errors.Join(failure, err)
@@ -122,19 +138,6 @@ func (l *Lab) bringUp(ctx context.Context, before, now MachineSpec, running, dri
 	return nil
 }
 
-// rewrite writes what changed of a machine, if anything did.
-func (l *Lab) rewrite(ctx context.Context, live *api.Instance, etag string, before, now MachineSpec) error {
-	put := live.Writable()
-	put.Description = now.Description
-	put.Profiles = nonNil(now.Profiles)
-	put.Config = replaced(live.Config, before.config(), now.config())
-	put.Devices = now.devices()
-	if sameInstance(live.Writable(), put) {
-		return nil
-	}
-	return l.daemon.ReplaceInstance(ctx, live.Name, put, etag)
-}
-
 // startUpdated starts a machine after a change.
 func (l *Lab) startUpdated(ctx context.Context, now MachineSpec, drifted bool) error {
 	err := l.power(ctx, now.Name, true)
@@ -150,5 +153,9 @@ func (l *Lab) startUpdated(ctx context.Context, now MachineSpec, drifted bool) e
 // sameInstance says whether writing a machine would change nothing.
 func sameInstance(a, b api.InstancePut) bool {
 	return a.Description == b.Description && slices.Equal(nonNil(a.Profiles), nonNil(b.Profiles)) &&
-		maps.Equal(a.Config, b.Config) && maps.EqualFunc(a.Devices, b.Devices, maps.Equal[map[string]string, map[string]string])
+		maps.Equal(a.Config, b.Config) && sameDevices(a.Devices, b.Devices)
+}
+
+func sameDevices(a, b map[string]map[string]string) bool {
+	return maps.EqualFunc(a, b, maps.Equal[map[string]string, map[string]string])
 }

@@ -52,6 +52,9 @@ func decodeReady(text string) Ready {
 	return ready
 }
 
+// isZero says whether no condition is given.
+func (r Ready) isZero() bool { return r.encode() == Ready{}.encode() }
+
 // needsAgent says whether a condition is checked by running something in the machine.
 func (r Ready) needsAgent() bool {
 	return len(r.Command) > 0 || r.Systemd || r.CloudInit || (r.Address == "" && r.TCPPort == 0)

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"strings"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -83,16 +84,23 @@ func (r *machineResource) planUpdate(ctx context.Context, req resource.ModifyPla
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	resp.Diagnostics.Append(planInPlace(ctx, resp, before, now)...)
+}
+
+// planInPlace plans the addresses that new networks bring, and refuses a restart that is not allowed.
+func planInPlace(ctx context.Context, resp *resource.ModifyPlanResponse, before, now lab.MachineSpec) diag.Diagnostics {
+	var diags diag.Diagnostics
 	if !maps.Equal(before.Networks, now.Networks) {
-		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("ipv4_address"), types.StringUnknown())...)
-		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("ipv6_address"), types.StringUnknown())...)
+		diags.Append(resp.Plan.SetAttribute(ctx, path.Root("ipv4_address"), types.StringUnknown())...)
+		diags.Append(resp.Plan.SetAttribute(ctx, path.Root("ipv6_address"), types.StringUnknown())...)
 	}
 	restart := lab.NeedsRestart(before, now)
 	if before.Running && now.Running && len(restart) > 0 && !now.AllowRestart {
-		resp.Diagnostics.AddAttributeError(path.Root("allow_restart"), fmt.Sprintf("Machine %q would have to be restarted", now.Name), fmt.Sprintf(
+		diags.AddAttributeError(path.Root("allow_restart"), fmt.Sprintf("Machine %q would have to be restarted", now.Name), fmt.Sprintf(
 			"The change of %s takes effect only when the machine starts anew. Set allow_restart = true to have the machine restarted, or stop it with running = false.",
 			strings.Join(restart, ", ")))
 	}
+	return diags
 }
 
 func (r *machineResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
@@ -209,21 +217,15 @@ func (r *machineResource) Update(ctx context.Context, req resource.UpdateRequest
 		return
 	}
 	machine, err := l.UpdateMachine(ctx, id, before, now)
-	stopped, isStopped := errors.AsType[*lab.NotStartedError](err)
-	if isStopped {
-		resp.Diagnostics.AddWarning(fmt.Sprintf("Machine %q could not be started", now.Name), sentence(stopped)+"\n\n"+
-			"It is stopped. A reset in this apply may put it back to a state that boots; otherwise the next plan shows it as stopped. "+
-			fmt.Sprintf("The daemon's log of it: lxc info --show-log %s", now.Name))
-	} else if err != nil {
-		resp.Diagnostics.Append(failure(verbUpdate, thingMachine, now.Name, err))
-	}
+	failed := updateFailure(thingMachine, now.Name, err)
+	resp.Diagnostics.Append(failed...)
 	if machine == nil {
 		return
 	}
 	ipv4, ipv6 := plan.IPv4Address, plan.IPv6Address
 	plan.show(ctx, machine)
 	plan.keepAddresses(ipv4, ipv6)
-	if isStopped {
+	if len(failed) > 0 && !failed.HasError() {
 		plan.Running = types.BoolValue(true) // as it was planned; the next read tells what became of it
 	}
 	resp.Diagnostics.Append(resp.Private.SetKey(ctx, importedKey, []byte("false"))...)
@@ -234,8 +236,13 @@ func (r *machineResource) Update(ctx context.Context, req resource.UpdateRequest
 func (r *machineResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	var state machineModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	r.delete(ctx, req, resp, deletion{
-		thing: thingMachine, project: state.Project, name: state.Name, timeout: state.Timeouts.Delete,
+	r.deleteMachine(ctx, req, resp, thingMachine, &state)
+}
+
+// deleteMachine removes a machine, or what is one.
+func (o *object) deleteMachine(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse, thing string, state *machineModel) {
+	o.delete(ctx, req, resp, deletion{
+		thing: thing, project: state.Project, name: state.Name, timeout: state.Timeouts.Delete,
 		remove: func(ctx context.Context, l *lab.Lab) error {
 			id, err := lab.ParseMachineID(state.ID.ValueString())
 			if err != nil {
@@ -244,6 +251,22 @@ func (r *machineResource) Delete(ctx context.Context, req resource.DeleteRequest
 			return l.DeleteMachine(ctx, id)
 		},
 	})
+}
+
+// updateFailure tells of an update that went wrong. A machine that could not be started is a warning: a reset of the same
+// apply may be what it needs.
+func updateFailure(thing, name string, err error) diag.Diagnostics {
+	var diags diag.Diagnostics
+	stopped, isStopped := errors.AsType[*lab.NotStartedError](err)
+	switch {
+	case isStopped:
+		diags.AddWarning(fmt.Sprintf("Machine %q could not be started", name), sentence(stopped)+"\n\n"+
+			"It is stopped. A reset in this apply may put it back to a state that boots; otherwise the next plan shows it as stopped. "+
+			fmt.Sprintf("The daemon's log of it: lxc info --show-log %s", name))
+	case err != nil:
+		diags.Append(failure(verbUpdate, thing, name, err))
+	}
+	return diags
 }
 
 func (r *machineResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {

@@ -24,17 +24,24 @@ func (r *machineResource) ValidateConfig(ctx context.Context, req resource.Valid
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	for name := range config.Networks.Elements() {
-		if _, twice := config.Devices.Elements()[name]; twice {
-			resp.Diagnostics.AddAttributeError(path.Root("devices").AtMapKey(name), "Name used twice",
-				fmt.Sprintf("%q is the name of one of the networks, too. LXD keeps both among the machine's devices, so each needs a name of its own.", name))
-		}
-	}
+	resp.Diagnostics.Append(config.validateNames()...)
 	if config.Checkpointable.ValueBool() && !config.Type.IsUnknown() && config.Type.ValueString() != lab.TypeVirtualMachine {
 		resp.Diagnostics.AddAttributeError(path.Root("checkpointable"), "Only virtual machines can be checkpointed",
 			`The memory of a container cannot be captured. Set type = "virtual-machine", or leave checkpointable out.`)
 	}
 	resp.Diagnostics.Append(config.validateReady(ctx)...)
+}
+
+// validateNames refuses a device of the name of a network interface.
+func (m *machineModel) validateNames() diag.Diagnostics {
+	var diags diag.Diagnostics
+	for name := range m.Networks.Elements() {
+		if _, twice := m.Devices.Elements()[name]; twice {
+			diags.AddAttributeError(path.Root("devices").AtMapKey(name), "Name used twice",
+				fmt.Sprintf("%q is the name of one of the networks, too. LXD keeps both among the machine's devices, so each needs a name of its own.", name))
+		}
+	}
+	return diags
 }
 
 // validateReady refuses conditions that can never hold.

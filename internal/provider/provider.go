@@ -138,6 +138,7 @@ func (p *labProvider) Resources(context.Context) []func() resource.Resource {
 		newImageResource,
 		newMachineResource,
 		newSnapshotResource,
+		newBranchResource,
 		newResetResource,
 	}
 }

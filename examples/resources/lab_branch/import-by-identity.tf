@@ -1,0 +1,4 @@
+import {
+  to       = lab_branch.experiment
+  identity = { name = "experiment" }
+}

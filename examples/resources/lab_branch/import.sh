@@ -1,0 +1,1 @@
+terraform import lab_branch.experiment experiment
