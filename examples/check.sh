@@ -26,15 +26,15 @@ export TF_CLI_CONFIG_FILE=$work/cli.tfrc CHECKPOINT_DISABLE=1
 
 failed=0 checked=0
 
-# check NAME FILE...: the files together are one configuration.
+# check NAME FILE...: the files together are one configuration, and directories among them its modules.
 check() {
   local name=$1 dir=$work/example
   shift
   rm -rf "$dir"
   mkdir "$dir"
-  cp "$@" "$dir"
+  cp -R "$@" "$dir"
   checked=$((checked + 1))
-  if "$terraform" -chdir="$dir" validate -no-color >"$work/out" 2>&1; then
+  if "$terraform" -chdir="$dir" get >"$work/out" 2>&1 && "$terraform" -chdir="$dir" validate -no-color >"$work/out" 2>&1; then
     echo "ok    $name"
   else
     echo "FAIL  $name"
@@ -71,6 +71,7 @@ for file in examples/actions/*/*.tf; do
   fi
 done
 check examples/four-machine-lab examples/four-machine-lab/*.tf examples/four-machine-lab/*.service
+check examples/host-and-lab examples/host-and-lab/*
 for dir in examples/acceptance-loop examples/acceptance-loop/{dirty,check}; do
   check "$dir" "$dir"/*.tf
 done

@@ -17,8 +17,8 @@ resource "lab_storage_pool" "cow" {
   }
 }
 
-# A pool that somebody else made, proved by a probe that cleans up after itself.
+# A pool that somebody else made, proved by a probe that cleans up after itself, and a container that runs a command.
 data "lab_capability" "proved" {
   pool  = "default"
-  prove = ["copy_on_write"]
+  prove = ["copy_on_write", "containers"]
 }
