@@ -12,12 +12,8 @@ import (
 	"syscall"
 
 	"github.com/hashicorp/terraform-plugin-framework/provider"
-	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/spf13/cobra"
 )
-
-// registryAddress is where Terraform finds the provider.
-const registryAddress = "registry.terraform.io/cowlab/lab"
 
 // Exit codes of the subcommands.
 const (
@@ -53,7 +49,7 @@ func Execute(version string, newProvider func() provider.Provider) int {
 }
 
 func newRoot(version string, newProvider func() provider.Provider) *cobra.Command {
-	var debug bool
+	var underDebugger bool
 	root := &cobra.Command{
 		Use:   "terraform-provider-lab",
 		Short: "Throw-away laboratories on LXD",
@@ -65,11 +61,10 @@ func newRoot(version string, newProvider func() provider.Provider) *cobra.Comman
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			// Terraform tells its plugins to end by a call. The interrupt that a terminal sends to all of them must not.
-			ctx := context.WithoutCancel(cmd.Context())
-			return providerserver.Serve(ctx, newProvider, providerserver.ServeOpts{Address: registryAddress, Debug: debug, ProtocolVersion: 6})
+			return serve(context.WithoutCancel(cmd.Context()), newProvider, underDebugger)
 		},
 	}
-	root.Flags().BoolVar(&debug, "debug", false, "serve in a way that a debugger can be attached to")
+	root.Flags().BoolVar(&underDebugger, "debug", false, "serve in a way that a debugger can be attached to")
 	root.AddCommand(newBootstrap(version), newCapability(version))
 	return root
 }

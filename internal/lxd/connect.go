@@ -37,9 +37,8 @@ type Config struct {
 	UserAgent string
 	// Logger receives one debug line for each call that changes something. Nil discards them.
 	Logger *slog.Logger
-
-	// answerTimeout bounds the wait for the first answer; 0 means the usual.
-	answerTimeout time.Duration
+	// AnswerTimeout bounds the wait for the first answer; 0 means a minute.
+	AnswerTimeout time.Duration
 }
 
 // usualAnswerTimeout leaves time for a daemon that a socket of systemd has yet to start.
@@ -74,7 +73,7 @@ func Connect(ctx context.Context, cfg Config) (*Daemon, error) {
 	if d.address, d.server, err = dial(ctx, cfg); err != nil {
 		return nil, err
 	}
-	info, err := d.firstAnswer(ctx, cmp.Or(cfg.answerTimeout, usualAnswerTimeout))
+	info, err := d.firstAnswer(ctx, cmp.Or(cfg.AnswerTimeout, usualAnswerTimeout))
 	if err != nil {
 		return nil, err
 	}

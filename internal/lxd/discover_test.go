@@ -148,7 +148,7 @@ func TestConnectToADaemonThatDoesNotAnswer(t *testing.T) {
 	proxy := lxdtest.NewProxy(t, server.Socket())
 	proxy.Add(lxdtest.Rule{Delay: patience})
 
-	_, err := Connect(patient(t), Config{Address: proxy.Address(), answerTimeout: time.Millisecond})
+	_, err := Connect(patient(t), Config{Address: proxy.Address(), AnswerTimeout: time.Millisecond})
 	if !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), "takes connections but does not answer") {
 		t.Errorf("got %v, want one that is unreachable because it does not answer", err)
 	}
