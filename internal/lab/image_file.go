@@ -9,9 +9,12 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"os"
 	"strings"
 	"sync"
+
+	"github.com/cowlab/terraform-provider-lab/internal/lxd"
 )
 
 // ImageFile is an image in files of this host.
@@ -108,4 +111,26 @@ func isDisk(file io.ReaderAt) bool {
 	magic := make([]byte, 4)
 	_, err := file.ReadAt(magic, 0)
 	return err == nil && string(magic) == "QFI\xfb"
+}
+
+// upload sends the files of an image, marked with an id, and gives the fingerprint that the daemon computed.
+func (l *Lab) upload(ctx context.Context, spec ImageSpec, id string) (string, error) {
+	upload := lxd.ImageUpload{Properties: map[string]string{keyID: id}}
+	maps.Copy(upload.Properties, spec.Properties)
+	metadata, err := os.Open(spec.File.Metadata)
+	if err != nil {
+		return "", argumentErrorf("file.metadata", "the file cannot be read: %w", err)
+	}
+	defer func() { _ = metadata.Close() }()
+	upload.Metadata = metadata
+	if spec.File.Rootfs != "" {
+		rootfs, err := os.Open(spec.File.Rootfs)
+		if err != nil {
+			return "", argumentErrorf("file.rootfs", "the file cannot be read: %w", err)
+		}
+		defer func() { _ = rootfs.Close() }()
+		upload.Rootfs = rootfs
+		upload.VirtualMachine = isDisk(rootfs)
+	}
+	return l.daemon.UploadImage(ctx, upload)
 }

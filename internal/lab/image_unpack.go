@@ -8,8 +8,6 @@ import (
 
 	"github.com/canonical/lxd/shared/api"
 	"github.com/google/uuid"
-
-	"github.com/cowlab/terraform-provider-lab/internal/lxd"
 )
 
 // unpack makes the daemon unpack an image on pools, so that the first machine there does not have to wait for it. The
@@ -23,7 +21,7 @@ func (l *Lab) unpack(ctx context.Context, fingerprint string, pools []string) er
 	return nil
 }
 
-func (l *Lab) unpackOn(ctx context.Context, fingerprint, pool string) error {
+func (l *Lab) unpackOn(ctx context.Context, fingerprint, pool string) (err error) {
 	unpacked, err := l.daemon.ImageUnpacked(ctx, pool, fingerprint)
 	if err != nil || unpacked {
 		return err
@@ -32,20 +30,22 @@ func (l *Lab) unpackOn(ctx context.Context, fingerprint, pool string) error {
 	if err != nil {
 		return err
 	}
-	id := uuid.NewString()
-	name := "lab-unpack-" + id[:8]
+	name := momentaryName("unpack", fingerprint, pool)
+	unlock, err := l.daemon.Lock(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := l.discard(ctx, name); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.remove(ctx, name)) }()
 	post := api.InstancesPost{Name: name, Type: api.InstanceType(image.Type)}
 	post.Source = api.InstanceSource{Type: api.SourceTypeImage, Fingerprint: fingerprint}
+	post.Description = "What an image is being unpacked by. It goes when that is done."
 	post.Profiles = []string{}
+	id := uuid.NewString()
 	post.Config = map[string]string{keyUUID: id, keyID: id}
-	post.Devices = map[string]map[string]string{"root": rootDevice(pool, "")}
-	createErr := l.daemon.CreateInstance(ctx, post)
-
-	ctx, cancel := detached(ctx)
-	defer cancel()
-	deleteErr := l.daemon.DeleteInstance(ctx, name)
-	if createErr != nil && errors.Is(deleteErr, lxd.ErrNotFound) {
-		deleteErr = nil
-	}
-	return errors.Join(createErr, deleteErr)
+	post.Devices = map[string]map[string]string{rootName: rootDevice(pool, "")}
+	return l.daemon.CreateInstance(ctx, post)
 }

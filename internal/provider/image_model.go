@@ -5,6 +5,7 @@ package provider
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -18,8 +19,12 @@ type imageModel struct {
 	ID          types.String   `tfsdk:"id"`
 	Project     types.String   `tfsdk:"project"`
 	File        types.Object   `tfsdk:"file"`
+	Remote      types.Object   `tfsdk:"remote"`
+	Publish     types.Object   `tfsdk:"publish"`
 	Aliases     types.Set      `tfsdk:"aliases"`
 	Properties  types.Map      `tfsdk:"properties"`
+	Public      types.Bool     `tfsdk:"public"`
+	ExpiresAt   types.String   `tfsdk:"expires_at"`
 	Pools       types.Set      `tfsdk:"pools"`
 	Fingerprint types.String   `tfsdk:"fingerprint"`
 	SizeBytes   types.Int64    `tfsdk:"size_bytes"`
@@ -28,30 +33,37 @@ type imageModel struct {
 	Timeouts    timeouts.Value `tfsdk:"timeouts"`
 }
 
-type imageFileModel struct {
-	Metadata types.String `tfsdk:"metadata"`
-	Rootfs   types.String `tfsdk:"rootfs"`
-	SHA256   types.String `tfsdk:"sha256"`
-}
-
 // imageTimings are the parts of the timings attribute.
 var imageTimings = map[string]string{
-	"obtain_ms": "From the start of the work, reading the files included, until the daemon had the image.",
+	"obtain_ms": "From the start of the work, reading files or copying a machine included, until the daemon had the image.",
 	"unpack_ms": "From there until it was unpacked on all `pools`; null when there are none.",
 }
 
-// file is the image's files as the verbs take them. Known says that all of it is known yet.
-func (m *imageModel) file(ctx context.Context) (file lab.ImageFile, known bool, diags diag.Diagnostics) {
-	var model imageFileModel
-	diags = m.File.As(ctx, &model, lenient)
-	known = !m.File.IsUnknown() && !model.Metadata.IsUnknown() && !model.Rootfs.IsUnknown() && !model.SHA256.IsUnknown()
-	return lab.ImageFile{Metadata: model.Metadata.ValueString(), Rootfs: model.Rootfs.ValueString(), SHA256: model.SHA256.ValueString()}, known, diags
+// described is what an image has beside its contents, as the verbs take it.
+func (m *imageModel) described() lab.ImageSpec {
+	return lab.ImageSpec{
+		Aliases: elementsOf(m.Aliases), Properties: stringsOf(m.Properties), Pools: elementsOf(m.Pools),
+		Public: m.Public.ValueBoolPointer(), ExpiresAt: momentOf(m.ExpiresAt),
+	}
 }
 
 // spec is the image as the verbs take it.
 func (m *imageModel) spec(ctx context.Context) (lab.ImageSpec, diag.Diagnostics) {
-	file, _, diags := m.file(ctx)
-	return lab.ImageSpec{File: file, Aliases: elementsOf(m.Aliases), Properties: stringsOf(m.Properties), Pools: elementsOf(m.Pools)}, diags
+	spec := m.described()
+	switch {
+	case !m.File.IsNull():
+		file, _, diags := m.file(ctx)
+		spec.File = &file
+		return spec, diags
+	case !m.Remote.IsNull():
+		remote, _, diags := m.remote(ctx)
+		spec.Remote = &remote
+		return spec, diags
+	default:
+		publish, _, diags := m.publish(ctx)
+		spec.Publish = publish
+		return spec, diags
+	}
 }
 
 // show takes over what the daemon says of the image. Aliases and properties that were not declared are somebody
@@ -65,6 +77,15 @@ func (m *imageModel) show(project string, image *lab.Image) {
 	m.Aliases = setLike(m.Aliases, slices.DeleteFunc(slices.Clone(image.Aliases), func(alias string) bool { return !slices.Contains(declared, alias) }))
 	m.Properties = mapLike(m.Properties, image.Properties)
 	m.Pools = setLike(m.Pools, image.Pools)
+	if !m.Public.IsNull() {
+		m.Public = types.BoolValue(image.Public)
+	}
+	if !m.ExpiresAt.IsNull() && !momentOf(m.ExpiresAt).Equal(image.ExpiresAt) {
+		m.ExpiresAt = types.StringNull()
+		if !image.ExpiresAt.IsZero() {
+			m.ExpiresAt = types.StringValue(image.ExpiresAt.Format(time.RFC3339))
+		}
+	}
 }
 
 // elementsOf reads a set of texts; null and unknown values are left out.

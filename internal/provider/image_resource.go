@@ -49,7 +49,7 @@ func (r *imageResource) Create(ctx context.Context, req resource.CreateRequest, 
 	}
 	image, owned, timings, err := l.CreateImage(ctx, spec)
 	if err != nil {
-		resp.Diagnostics.Append(failure(verbCreate, thingImage, spec.File.Metadata, err))
+		resp.Diagnostics.Append(failure(verbCreate, thingImage, plan.subject(ctx), err))
 	}
 	if image == nil {
 		return
@@ -103,10 +103,6 @@ func (r *imageResource) Update(ctx context.Context, req resource.UpdateRequest, 
 	var plan, state imageModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	now, diags := plan.spec(ctx)
-	resp.Diagnostics.Append(diags...)
-	before, diags := state.spec(ctx)
-	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -118,7 +114,7 @@ func (r *imageResource) Update(ctx context.Context, req resource.UpdateRequest, 
 		return
 	}
 	fingerprint := state.Fingerprint.ValueString()
-	image, unpackMS, err := l.UpdateImage(ctx, fingerprint, before, now)
+	image, unpackMS, err := l.UpdateImage(ctx, fingerprint, state.described(), plan.described())
 	if err != nil {
 		resp.Diagnostics.Append(failure(verbUpdate, thingImage, fingerprint, err))
 		return
@@ -134,12 +130,10 @@ func (r *imageResource) Update(ctx context.Context, req resource.UpdateRequest, 
 func (r *imageResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	var state imageModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	spec, diags := state.spec(ctx)
-	resp.Diagnostics.Append(diags...)
 	r.delete(ctx, req, resp, deletion{
 		thing: thingImage, project: state.Project, name: state.Fingerprint, timeout: state.Timeouts.Delete,
 		remove: func(ctx context.Context, l *lab.Lab) error {
-			return l.DeleteImage(ctx, state.Fingerprint.ValueString(), spec, state.Owned.ValueBool())
+			return l.DeleteImage(ctx, state.Fingerprint.ValueString(), state.described(), state.Owned.ValueBool())
 		},
 	})
 }

@@ -20,11 +20,14 @@ import (
 func (r *imageResource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	texts := []validator.Set{setvalidator.ValueStringsAre(stringvalidator.LengthAtLeast(1))}
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "An image to make machines from. One that the daemon has already, by its fingerprint, is used as it is and stays when this is destroyed.",
+		MarkdownDescription: "An image to make machines from: of files, from an image server or another daemon, or made of a machine that was prepared. " +
+			"One that the daemon has already, by its fingerprint, is used as it is and stays when this is destroyed.",
 		Attributes: map[string]schema.Attribute{
 			"id":      idAttribute("The fingerprint of the image, for references."),
 			"project": projectAttribute(),
 			"file":    imageFileAttribute(),
+			"remote":  imageRemoteAttribute(),
+			"publish": imagePublishAttribute(),
 			"aliases": schema.SetAttribute{
 				MarkdownDescription: "Names for the image on the daemon. A name that another image has is refused. They go when this is destroyed, also from an image that stays.",
 				ElementType:         types.StringType,
@@ -32,10 +35,19 @@ func (r *imageResource) Schema(ctx context.Context, _ resource.SchemaRequest, re
 				Validators:          texts,
 			},
 			"properties": schema.MapAttribute{
-				MarkdownDescription: "Properties to set on the image, beside those in its metadata, such as `description`.",
+				MarkdownDescription: "Properties to set on the image, such as `description`, beside those that it brings along.",
 				ElementType:         types.StringType,
 				Optional:            true,
 				Validators:          []validator.Map{ownKeysValidator()},
+			},
+			"public": schema.BoolAttribute{
+				MarkdownDescription: "Whether everybody who reaches the daemon's https address may fetch it, as another daemon does with `remote`. Default: as it is, and a new image is not public.",
+				Optional:            true,
+			},
+			"expires_at": schema.StringAttribute{
+				MarkdownDescription: "When the image becomes obsolete, in RFC 3339, such as `2027-01-31T12:00:00Z`. The daemon shows it, and does not delete an image for it. Default: as it is.",
+				Optional:            true,
+				Validators:          []validator.String{momentValidator{}},
 			},
 			"pools": schema.SetAttribute{
 				MarkdownDescription: "Storage pools, each the `id` of a `lab_storage_pool`, to unpack the image on ahead of use, so that the first machine does not wait for it. " +
@@ -44,46 +56,19 @@ func (r *imageResource) Schema(ctx context.Context, _ resource.SchemaRequest, re
 				Optional:    true,
 				Validators:  texts,
 			},
-			"fingerprint": computedText("The SHA-256 of the image's files, one after the other: what the daemon calls it."),
+			"fingerprint": computedText("The SHA-256 of the image's files, one after the other: what the daemon calls it. It stays the same until the image is replaced."),
 			"size_bytes": schema.Int64Attribute{
 				MarkdownDescription: "The size of the image's files together, in bytes.",
 				Computed:            true,
 				PlanModifiers:       []planmodifier.Int64{int64planmodifier.UseStateForUnknown()},
 			},
 			"owned": schema.BoolAttribute{
-				MarkdownDescription: "Whether the image goes when this is destroyed: `true` when this uploaded or imported it, `false` when the daemon had it already.",
+				MarkdownDescription: "Whether the image goes when this is destroyed: `true` when the daemon has it from this, or it was imported; `false` when the daemon had it already.",
 				Computed:            true,
 				PlanModifiers:       []planmodifier.Bool{boolplanmodifier.UseStateForUnknown()},
 			},
 			"timings":  timingsAttribute(imageTimings),
 			"timeouts": timeoutsAttribute(ctx),
-		},
-	}
-}
-
-func imageFileAttribute() schema.SingleNestedAttribute {
-	path := stringvalidator.LengthAtLeast(1)
-	return schema.SingleNestedAttribute{
-		MarkdownDescription: "Files of the host that Terraform runs on. Other contents, also under the same path, replace the image; the same contents under " +
-			"another path do not. Files that are gone are no reason to do anything while the daemon has the image.",
-		Required: true,
-		Attributes: map[string]schema.Attribute{
-			"metadata": schema.StringAttribute{
-				MarkdownDescription: "A unified image tarball, or the metadata tarball of an image in two files.",
-				Required:            true,
-				Validators:          []validator.String{path},
-			},
-			"rootfs": schema.StringAttribute{
-				MarkdownDescription: "The root file system of an image in two files: squashfs or a tarball for containers, qcow2 for virtual machines.",
-				Optional:            true,
-				Validators:          []validator.String{path},
-			},
-			"sha256": schema.StringAttribute{
-				MarkdownDescription: "What the files, one after the other, must hash to: the image's fingerprint. Files that do not are refused. " +
-					"It also says what files will hold that the same apply makes.",
-				Optional:   true,
-				Validators: []validator.String{stringvalidator.RegexMatches(fingerprintForm, "must be 64 lower-case hexadecimal digits")},
-			},
 		},
 	}
 }

@@ -12,6 +12,7 @@ import (
 // The forms of names. They are narrower than what LXD takes where a name that it takes breaks something later.
 var (
 	addressForm  = regexp.MustCompile(`^(unix:///|https://)`)
+	httpsForm    = regexp.MustCompile(`^https://[^/]`)
 	machineName  = regexp.MustCompile(`^[a-zA-Z]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?$`)
 	snapshotName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]{0,62}$`)
 	poolName     = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]{0,62}$`)

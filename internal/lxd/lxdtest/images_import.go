@@ -4,7 +4,6 @@ package lxdtest
 
 import (
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"os"
@@ -65,22 +64,13 @@ func (s *Server) download(p *project, req api.ImagesPost) (*image, error) {
 		return nil, fmt.Errorf("Failed getting remote image info: %w", err) //nolint:staticcheck // LXD's words.
 	}
 	s.spend(Work{Verb: "download", Bytes: info.Size})
-	var files [2]*os.File
-	for n := range files {
-		if files[n], err = os.CreateTemp(filepath.Dir(s.socket), "image-*"); err != nil {
-			return nil, err
-		}
-		defer func() { _ = files[n].Close() }()
-	}
-	if _, err := server.GetImageFile(info.Fingerprint, lxd.ImageFileRequest{MetaFile: files[0], RootfsFile: files[1]}); err != nil {
+	metadata, rootfs := filepath.Join(filepath.Dir(s.socket), info.Fingerprint), filepath.Join(filepath.Dir(s.socket), info.Fingerprint+".rootfs")
+	if err := fetch(server, info.Fingerprint, metadata, rootfs); err != nil {
 		return nil, err
 	}
 	var parts [2][]byte
-	for n, file := range files {
-		if _, err := file.Seek(0, io.SeekStart); err != nil {
-			return nil, err
-		}
-		if parts[n], err = io.ReadAll(file); err != nil {
+	for n, file := range []string{metadata, rootfs} {
+		if parts[n], err = os.ReadFile(file); err != nil {
 			return nil, err
 		}
 	}
@@ -89,6 +79,22 @@ func (s *Server) download(p *project, req api.ImagesPost) (*image, error) {
 		maps.Copy(i.Properties, info.Properties)
 	}
 	return i, err
+}
+
+// fetch downloads the two files of an image.
+func fetch(server lxd.ImageServer, fingerprint, metadata, rootfs string) error {
+	meta, err := os.Create(metadata)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = meta.Close() }()
+	root, err := os.Create(rootfs)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }()
+	_, err = server.GetImageFile(fingerprint, lxd.ImageFileRequest{MetaFile: meta, RootfsFile: root})
+	return err
 }
 
 // publish makes an image of what an instance or a snapshot has on its disk.

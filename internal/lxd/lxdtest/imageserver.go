@@ -43,6 +43,9 @@ func NewImageServer(t testing.TB) *ImageServer {
 	return s
 }
 
+// Stop ends the server.
+func (s *ImageServer) Stop() { s.server.Close() }
+
 // URL returns the address of the server.
 func (s *ImageServer) URL() string { return s.server.URL }
 
