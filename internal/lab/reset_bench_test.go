@@ -4,7 +4,6 @@ package lab_test
 
 import (
 	"fmt"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -12,15 +11,12 @@ import (
 	lxdclient "github.com/canonical/lxd/client"
 	"github.com/canonical/lxd/shared/api"
 
+	"github.com/cowlab/terraform-provider-lab/internal/acctest"
 	"github.com/cowlab/terraform-provider-lab/internal/lab"
 )
 
-// benchPairs is how many times each side is measured; the sides take turns, so that both see the same host.
-const benchPairs = 15
-
 // BenchmarkResetAgainstRawClient puts four running Debian machines back, by a reset and by the raw client doing the same
-// to the same ready condition. It reports the ratio of the medians, and that of the raw client against itself, which
-// says how far the host can be trusted:
+// to the same ready condition:
 //
 //	TF_ACC=1 go test -run - -bench Reset -benchtime 1x ./internal/lab
 func BenchmarkResetAgainstRawClient(b *testing.B) {
@@ -47,23 +43,7 @@ func BenchmarkResetAgainstRawClient(b *testing.B) {
 	}
 	raw := func() { rawReset(b, client, names) }
 
-	times := map[string][]time.Duration{}
-	measure := func(side string, work func()) {
-		start := time.Now()
-		work()
-		times[side] = append(times[side], time.Since(start))
-	}
-	for b.Loop() {
-		for range benchPairs {
-			measure("raw", raw)
-			measure("ours", ours)
-			measure("again", raw)
-		}
-	}
-	b.ReportMetric(ratio(times["ours"], times["raw"]), "ours/raw")
-	b.ReportMetric(ratio(times["again"], times["raw"]), "raw/raw")
-	b.ReportMetric(float64(median(times["ours"]).Milliseconds()), "ours-ms")
-	b.ReportMetric(float64(median(times["raw"]).Milliseconds()), "raw-ms")
+	acctest.Compare(b, ours, raw)
 }
 
 // rawReset restores machines side by side and waits until systemd has settled on each.
@@ -106,10 +86,3 @@ func settledFile(client lxdclient.InstanceServer, name string) bool {
 	operation, err := client.ExecInstance(name, api.InstanceExecPost{Command: []string{"sh", "-c", "systemctl is-system-running | grep -q degraded"}}, nil)
 	return err == nil && operation.Wait() == nil && operation.Get().Metadata["return"] == float64(0)
 }
-
-func median(durations []time.Duration) time.Duration {
-	sorted := slices.Sorted(slices.Values(durations))
-	return sorted[len(sorted)/2]
-}
-
-func ratio(a, b []time.Duration) float64 { return float64(median(a)) / float64(median(b)) }

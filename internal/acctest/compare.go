@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package acctest
+
+import (
+	"slices"
+	"testing"
+	"time"
+)
+
+// comparePairs is how many times each side of a comparison is measured.
+const comparePairs = 15
+
+// Compare times two ways of doing the same in turns, so that both see the same host. It reports the ratio of the
+// medians as "ours/raw", and as "raw/raw" that of the raw way to itself: the further from 1, the less the host can be
+// trusted.
+func Compare(b *testing.B, ours, raw func()) {
+	b.Helper()
+	times := map[string][]float64{}
+	measure := func(side string, work func()) {
+		start := time.Now()
+		work()
+		times[side] = append(times[side], float64(time.Since(start).Microseconds())/1000)
+	}
+	for b.Loop() {
+		for range comparePairs {
+			measure("raw", raw)
+			measure("ours", ours)
+			measure("again", raw)
+		}
+	}
+	raw1, raw2, mine := median(times["raw"]), median(times["again"]), median(times["ours"])
+	b.ReportMetric(mine/raw1, "ours/raw")
+	b.ReportMetric(raw2/raw1, "raw/raw")
+	b.ReportMetric(mine, "ours-ms")
+	b.ReportMetric(raw1, "raw-ms")
+}
+
+func median(values []float64) float64 { return slices.Sorted(slices.Values(values))[len(values)/2] }
