@@ -3,6 +3,7 @@
 package acctest
 
 import (
+	"cmp"
 	"slices"
 	"testing"
 	"time"
@@ -29,11 +30,12 @@ func Compare(b *testing.B, ours, raw func()) {
 			measure("again", raw)
 		}
 	}
-	raw1, raw2, mine := median(times["raw"]), median(times["again"]), median(times["ours"])
+	raw1, raw2, mine := Median(times["raw"]), Median(times["again"]), Median(times["ours"])
 	b.ReportMetric(mine/raw1, "ours/raw")
 	b.ReportMetric(raw2/raw1, "raw/raw")
 	b.ReportMetric(mine, "ours-ms")
 	b.ReportMetric(raw1, "raw-ms")
 }
 
-func median(values []float64) float64 { return slices.Sorted(slices.Values(values))[len(values)/2] }
+// Median is the value in the middle; of an even number of values, the upper of the two.
+func Median[T cmp.Ordered](values []T) T { return slices.Sorted(slices.Values(values))[len(values)/2] }
