@@ -94,6 +94,12 @@ func refuseOtherMember(asked string, ask BranchAsk) *Refusal {
 	if ask.Member == "" || ask.Member == ask.SourceMember {
 		return nil
 	}
+	if ask.SourceMember == "" {
+		return &Refusal{
+			Capability: Branches, Argument: "target", Asked: asked,
+			Found: fmt.Sprintf("the daemon is in no cluster, and so has no member %q", ask.Member), Remedy: "Leave target out.",
+		}
+	}
 	return &Refusal{
 		Capability: Branches, Argument: "target", Asked: asked,
 		Found: fmt.Sprintf("the source is on member %q of the cluster; all of it would be sent to member %q", ask.SourceMember, ask.Member),

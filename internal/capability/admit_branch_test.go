@@ -25,6 +25,7 @@ func TestAdmitBranch(t *testing.T) {
 		"in another pool":             {BranchAsk{SourcePool: "cow", Pool: "thin"}, "pool", []string{`in pool "cow"`, "every block", `set it to "cow"`}},
 		"on its source's member":      {BranchAsk{SourcePool: "cow", SourceMember: "m1", Member: "m1"}, "", nil},
 		"on another member":           {BranchAsk{SourcePool: "cow", SourceMember: "m1", Member: "m2"}, "target", []string{`sent to member "m2"`, "Leave target out"}},
+		"on a member of no cluster":   {BranchAsk{SourcePool: "cow", Member: "m2"}, "target", []string{"no cluster"}},
 		"on dir":                      {BranchAsk{SourcePool: "plain"}, "source", []string{"copies every file", "lab_storage_pool"}},
 		"on thick lvm":                {BranchAsk{SourcePool: "thick"}, "source", []string{"lvm.use_thinpool"}},
 		"on thin lvm":                 {BranchAsk{SourcePool: "thin"}, "", nil},

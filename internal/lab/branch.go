@@ -115,17 +115,20 @@ func (l *Lab) dropPlaceholders(ctx context.Context, name string, devices, made m
 // AdmitBranch says whether a branch may be made, by the facts alone. The error is a [capability.Refusal] when it may
 // not, and [lxd.ErrNotFound] when the source is gone.
 func (l *Lab) AdmitBranch(ctx context.Context, spec BranchSpec) error {
+	if err := l.ownName(spec); err != nil {
+		return err
+	}
 	_, err := l.admittedOrigin(ctx, spec)
 	return err
 }
 
 // lockBranch locks a branch and its source, in the order in which a reset would, so that nobody waits in a circle.
 func (l *Lab) lockBranch(ctx context.Context, spec BranchSpec) (unlock, unlockSource func(), err error) {
+	if err := l.ownName(spec); err != nil {
+		return nil, nil, err
+	}
 	source, own := l.daemon.InProject(spec.Source.Machine.Project), l.daemon
 	sourceKey, ownKey := source.Project()+"/"+spec.Source.Machine.Name, own.Project()+"/"+spec.Name
-	if sourceKey == ownKey {
-		return nil, nil, argumentErrorf("name", "the branch would have the name of its source, %q: choose another name, or another project", spec.Name)
-	}
 	lockSource := func() (err error) { unlockSource, err = source.Lock(ctx, spec.Source.Machine.Name); return err }
 	lockOwn := func() (err error) { unlock, err = own.Lock(ctx, spec.Name); return err }
 	first, second := lockOwn, lockSource
@@ -144,4 +147,12 @@ func (l *Lab) lockBranch(ctx context.Context, spec BranchSpec) (unlock, unlockSo
 		return nil, nil, err
 	}
 	return unlock, unlockSource, nil
+}
+
+// ownName refuses a branch of the name of its source.
+func (l *Lab) ownName(spec BranchSpec) error {
+	if spec.Name == spec.Source.Machine.Name && l.daemon.Project() == spec.Source.Machine.Project {
+		return argumentErrorf("name", "the branch would have the name of its source, %q: choose another name, or another project", spec.Name)
+	}
+	return nil
 }

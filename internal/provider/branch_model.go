@@ -17,43 +17,40 @@ type branchModel struct {
 	Source types.String `tfsdk:"source"`
 }
 
-// declaredBy is a plan or a state without what the configuration leaves to be inherited.
-func (m branchModel) declaredBy(config *branchModel) branchModel {
+// keepUndeclared leaves null what was null: what is not declared is inherited, and shown by nobody.
+func (m *branchModel) keepUndeclared(before *branchModel) {
 	for _, argument := range []struct {
 		declared interface{ IsNull() bool }
 		clear    func()
 	}{
-		{config.Description, func() { m.Description = types.StringNull() }},
-		{config.Pool, func() { m.Pool = types.StringNull() }},
-		{config.CPUs, func() { m.CPUs = types.Int64Null() }},
-		{config.Memory, func() { m.Memory = newSize("") }},
-		{config.Disk, func() { m.Disk = newSize("") }},
-		{config.Networks, func() { m.Networks = types.MapNull(m.Networks.ElementType(context.Background())) }},
-		{config.Devices, func() { m.Devices = types.MapNull(m.Devices.ElementType(context.Background())) }},
-		{config.Profiles, func() { m.Profiles = types.ListNull(types.StringType) }},
-		{config.Config, func() { m.Config = types.MapNull(types.StringType) }},
+		{before.Description, func() { m.Description = before.Description }},
+		{before.CPUs, func() { m.CPUs = before.CPUs }},
+		{before.Memory, func() { m.Memory = before.Memory }},
+		{before.Disk, func() { m.Disk = before.Disk }},
+		{before.Networks, func() { m.Networks = before.Networks }},
+		{before.Devices, func() { m.Devices = before.Devices }},
+		{before.Profiles, func() { m.Profiles = before.Profiles }},
+		{before.Config, func() { m.Config = before.Config }},
 	} {
 		if argument.declared.IsNull() {
 			argument.clear()
 		}
 	}
-	m.Checkpointable = types.BoolNull()
-	return m
 }
 
 // spec is what is asked of the branch, as the verbs take it. Values that are not known yet are left out.
 func (m *branchModel) spec(ctx context.Context) (lab.BranchSpec, diag.Diagnostics) {
 	machine, diags := m.machineModel.spec(ctx)
-	// What is not declared is null, or unknown when the branch is being made.
-	if m.Networks.IsNull() || m.Networks.IsUnknown() {
+	if m.Networks.IsNull() {
 		machine.Networks = nil
 	}
-	if m.Devices.IsNull() || m.Devices.IsUnknown() {
+	if m.Devices.IsNull() {
 		machine.Devices = nil
 	}
-	if !m.Profiles.IsNull() && !m.Profiles.IsUnknown() && machine.Profiles == nil {
+	if !m.Profiles.IsNull() && machine.Profiles == nil {
 		machine.Profiles = []string{}
 	}
+	machine.Checkpointable = false // as the source's, and not asked for
 	spec := lab.BranchSpec{MachineSpec: machine}
 	if !m.Source.IsUnknown() && !m.Source.IsNull() {
 		source, err := lab.ParseSourceID(m.Source.ValueString())
@@ -65,35 +62,36 @@ func (m *branchModel) spec(ctx context.Context) (lab.BranchSpec, diag.Diagnostic
 	return spec, diags
 }
 
-// show takes over what the daemon says of the branch. Of its configuration only what was declared is shown: the rest
-// is inherited, and nobody's to manage.
+// show takes over what the daemon says of the branch, of what was declared: the rest is inherited, and nobody's to
+// manage. Of the configuration these are single keys.
 func (m *branchModel) show(ctx context.Context, machine *lab.Machine) {
-	declared := m.Config
+	before := *m
 	m.machineModel.show(ctx, machine)
-	if declared.IsNull() || declared.IsUnknown() {
-		m.Config = types.MapNull(types.StringType)
-		return
-	}
 	shown := map[string]string{}
-	for key, value := range stringsOf(declared) {
+	for key, value := range stringsOf(before.Config) {
 		live, ok := machine.Config[key]
 		if ok || value == "" { // an empty value removes a key
 			shown[key] = live
 		}
 	}
-	m.Config = mapLike(declared, shown)
+	m.Config = mapLike(before.Config, shown)
+	m.keepUndeclared(&before)
 }
 
-// changes gives the specifications between which an update goes: of what is declared now, as it was and as it will be.
-func (m *branchModel) changes(ctx context.Context, state, config *branchModel) (before, now lab.BranchSpec, diags diag.Diagnostics) {
-	declared, was := m.declaredBy(config), state.declaredBy(config)
-	now, diags = declared.spec(ctx)
-	before, problems := was.spec(ctx)
+// changes gives the specifications between which an update goes.
+func (m *branchModel) changes(ctx context.Context, state *branchModel) (before, now lab.MachineSpec, diags diag.Diagnostics) {
+	is, diags := state.spec(ctx)
+	will, problems := m.spec(ctx)
 	diags.Append(problems...)
-	for key := range before.Config {
-		if _, still := now.Config[key]; !still {
-			delete(before.Config, key) // what is no longer declared stays as it is
+	for key := range is.Config {
+		if _, still := will.Config[key]; !still {
+			delete(is.Config, key) // what is no longer declared stays as it is
 		}
 	}
-	return before, now, diags
+	return is.MachineSpec, will.MachineSpec, diags
+}
+
+// replaces says whether a plan replaces the branch.
+func (m *branchModel) replaces(state *branchModel, imported bool) bool {
+	return m.machineModel.replaces(&state.machineModel, imported) || !imported && !m.Source.Equal(state.Source)
 }

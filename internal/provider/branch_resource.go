@@ -55,21 +55,18 @@ func (r *branchResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 	if req.Plan.Raw.IsNull() || req.Plan.Raw.Equal(req.State.Raw) {
 		return // destroying is always allowed, and so is what changes nothing
 	}
-	var plan, config branchModel
+	var plan branchModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
-	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
+	spec, diags := plan.spec(ctx)
+	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
 	if !req.State.Raw.IsNull() {
-		if len(resp.RequiresReplace) == 0 {
-			r.planUpdate(ctx, req, resp, &plan, &config)
-		}
-		return // a replacement is planned once more, as a new one
+		r.planUpdate(ctx, req, resp, &plan)
+		return
 	}
-	spec, diags := plan.spec(ctx)
-	resp.Diagnostics.Append(diags...)
-	if resp.Diagnostics.HasError() || r.judgedAtApply() || plan.Source.IsUnknown() {
+	if r.judgedAtApply() || plan.Source.IsUnknown() {
 		return
 	}
 	if plan.Project.IsUnknown() {
@@ -86,17 +83,17 @@ func (r *branchResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 	}
 }
 
-// planUpdate judges a change in place.
-func (r *branchResource) planUpdate(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, plan, config *branchModel) {
+// planUpdate judges a change in place. What is replaced is planned once more, as a new branch.
+func (r *branchResource) planUpdate(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, plan *branchModel) {
 	var state branchModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	before, now, diags := plan.changes(ctx, &state, config)
+	before, now, diags := plan.changes(ctx, &state)
 	resp.Diagnostics.Append(diags...)
-	if resp.Diagnostics.HasError() {
+	if resp.Diagnostics.HasError() || plan.replaces(&state, justImported(ctx, req.Private)) {
 		return
 	}
-	resp.Diagnostics.Append(planInPlace(ctx, resp, before.MachineSpec, now.MachineSpec)...)
-	if err := lab.GrowsOnly(before.MachineSpec, now.MachineSpec); err != nil {
+	resp.Diagnostics.Append(planInPlace(ctx, resp, before, now)...)
+	if err := lab.GrowsOnly(before, now); err != nil {
 		resp.Diagnostics.Append(failure(verbUpdate, thingBranch, now.Name, err))
 	}
 	if resp.Diagnostics.HasError() || r.judgedAtApply() {
@@ -197,11 +194,10 @@ func (r *branchResource) find(ctx context.Context, l *lab.Lab, state *branchMode
 }
 
 func (r *branchResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
-	var plan, state, config branchModel
+	var plan, state branchModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
-	before, now, diags := plan.changes(ctx, &state, &config)
+	before, now, diags := plan.changes(ctx, &state)
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
 		return
@@ -218,7 +214,7 @@ func (r *branchResource) Update(ctx context.Context, req resource.UpdateRequest,
 		resp.Diagnostics.Append(failure(verbUpdate, thingBranch, now.Name, err))
 		return
 	}
-	branch, err := l.UpdateBranch(ctx, id, before.MachineSpec, now.MachineSpec)
+	branch, err := l.UpdateBranch(ctx, id, before, now)
 	failed := updateFailure(thingBranch, now.Name, err)
 	resp.Diagnostics.Append(failed...)
 	if branch == nil {

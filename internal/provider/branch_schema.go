@@ -26,7 +26,7 @@ var branchTimings = map[string]string{
 // branchText says what a branch is and what it takes over.
 const branchText = `A machine that shares the disk of another one, or of a snapshot, from the moment at which it is made: in constant time, and in no space beyond what changes afterwards. It is made on the cluster member and in the pool of its source, or refused.
 
-What is not declared is inherited when the branch is made, and is nobody's to manage afterwards: it is shown, and a change of it is no drift. An argument that is removed from the configuration stays as it was. Of ` + "`config`" + ` each key is declared by itself, and an empty value removes an inherited key; ` + "`networks`, `devices` and `profiles`" + `, where they are given, take the place of all of the source's.
+What is not declared is inherited when the branch is made, and is nobody's to manage afterwards: it stays null here, and a change of it is no drift. An argument that is removed from the configuration stays as it was. Of ` + "`config`" + ` each key is declared by itself, and an empty value removes an inherited key; ` + "`networks`, `devices` and `profiles`" + `, where they are given, take the place of all of the source's.
 
 These are never inherited, and must be declared where the branch is to have them:
 
@@ -137,7 +137,8 @@ func inherited(attribute schema.Attribute) schema.Attribute {
 	}
 }
 
-// keepInherited keeps what a branch has of an argument that is not declared.
+// keepInherited leaves an argument that is not declared as it was: null, unless it was declared before or read by an
+// import.
 type keepInherited struct{}
 
 func (keepInherited) Description(context.Context) string {
@@ -147,25 +148,25 @@ func (keepInherited) Description(context.Context) string {
 func (m keepInherited) MarkdownDescription(ctx context.Context) string { return m.Description(ctx) }
 
 func (keepInherited) PlanModifyString(_ context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
-	if req.ConfigValue.IsNull() && !req.State.Raw.IsNull() {
+	if req.ConfigValue.IsNull() {
 		resp.PlanValue = req.StateValue
 	}
 }
 
 func (keepInherited) PlanModifyInt64(_ context.Context, req planmodifier.Int64Request, resp *planmodifier.Int64Response) {
-	if req.ConfigValue.IsNull() && !req.State.Raw.IsNull() {
+	if req.ConfigValue.IsNull() {
 		resp.PlanValue = req.StateValue
 	}
 }
 
 func (keepInherited) PlanModifyMap(_ context.Context, req planmodifier.MapRequest, resp *planmodifier.MapResponse) {
-	if req.ConfigValue.IsNull() && !req.State.Raw.IsNull() {
+	if req.ConfigValue.IsNull() {
 		resp.PlanValue = req.StateValue
 	}
 }
 
 func (keepInherited) PlanModifyList(_ context.Context, req planmodifier.ListRequest, resp *planmodifier.ListResponse) {
-	if req.ConfigValue.IsNull() && !req.State.Raw.IsNull() {
+	if req.ConfigValue.IsNull() {
 		resp.PlanValue = req.StateValue
 	}
 }

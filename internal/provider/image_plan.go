@@ -85,12 +85,13 @@ func (r *imageResource) labAtPlan(ctx context.Context, m *imageModel, diags *dia
 	return l
 }
 
-// admitRemote refuses an alias that the server does not have. A server that does not answer yet may do so at apply.
+// admitRemote refuses an alias that a server of images does not have. A server that does not answer yet may do so at apply,
+// and another daemon may get the image in the same one.
 func (r *imageResource) admitRemote(ctx context.Context, plan *imageModel, diags *diag.Diagnostics) error {
 	remote, known, problems := plan.remote(ctx)
 	diags.Append(problems...)
 	l := r.labAtPlan(ctx, plan, diags)
-	if !known || l == nil {
+	if !known || l == nil || remote.Server.Protocol != lxd.ProtocolSimpleStreams {
 		return nil
 	}
 	if _, err := l.FindImage(ctx, remote); errors.Is(err, lxd.ErrNotFound) {

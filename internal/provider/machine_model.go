@@ -113,6 +113,18 @@ func (m *machineModel) show(ctx context.Context, machine *lab.Machine) {
 	m.IPv6Address = addressLike(m.IPv6Address, machine.Addresses.IPv6, machine.Addresses.All)
 }
 
+// replaces says whether a plan replaces the machine. The framework tells it to nobody before it tells Terraform.
+func (m *machineModel) replaces(state *machineModel, imported bool) bool {
+	for _, pair := range [][2]attr.Value{
+		{m.Project, state.Project}, {m.Name, state.Name}, {m.Type, state.Type}, {m.Image, state.Image}, {m.Pool, state.Pool}, {m.Target, state.Target},
+	} {
+		if !pair[0].Equal(pair[1]) {
+			return true
+		}
+	}
+	return !imported && (!m.CloudInit.Equal(state.CloudInit) || !m.Files.Equal(state.Files) || !m.Setup.Equal(state.Setup))
+}
+
 // addressLike keeps an address that the machine still has, and one of a machine that has none just now. One that was
 // never seen is left at that: it is recorded by the operations that make a machine usable, so that plans are quiet.
 func addressLike(known types.String, first string, all []string) types.String {

@@ -53,8 +53,8 @@ func (r *machineResource) ModifyPlan(ctx context.Context, req resource.ModifyPla
 		return
 	}
 	update := !req.State.Raw.IsNull()
-	if update && len(resp.RequiresReplace) == 0 {
-		r.planUpdate(ctx, req, resp, spec)
+	if update {
+		r.planUpdate(ctx, req, resp, &plan, spec)
 	}
 	if resp.Diagnostics.HasError() || r.judgedAtApply() {
 		return
@@ -76,12 +76,12 @@ func (r *machineResource) ModifyPlan(ctx context.Context, req resource.ModifyPla
 }
 
 // planUpdate judges a change in place by itself, without the host.
-func (r *machineResource) planUpdate(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, now lab.MachineSpec) {
+func (r *machineResource) planUpdate(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, plan *machineModel, now lab.MachineSpec) {
 	var state machineModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	before, diags := state.spec(ctx)
 	resp.Diagnostics.Append(diags...)
-	if resp.Diagnostics.HasError() {
+	if resp.Diagnostics.HasError() || plan.replaces(&state, justImported(ctx, req.Private)) {
 		return
 	}
 	resp.Diagnostics.Append(planInPlace(ctx, resp, before, now)...)
