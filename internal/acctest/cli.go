@@ -4,7 +4,6 @@ package acctest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -34,15 +33,20 @@ func NewCLI(t testing.TB, config string) *CLI {
 	c := &CLI{program: os.Getenv("TF_ACC_TERRAFORM_PATH"), dir: t.TempDir()}
 	settings := filepath.Join(c.dir, "cli.tfrc")
 	overrides := fmt.Sprintf("provider_installation {\n  dev_overrides {\n    \"cowlab/lab\" = %[1]q\n    \"hashicorp/lab\" = %[1]q\n  }\n  direct {}\n}\n", binaries)
-	err = errors.Join(
-		os.WriteFile(settings, []byte(overrides), 0o600),
-		os.WriteFile(filepath.Join(c.dir, "main.tf"), []byte(config), 0o600),
-	)
-	if err != nil {
+	if err := os.WriteFile(settings, []byte(overrides), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	c.Write(t, config)
 	c.env = append(os.Environ(), "TF_CLI_CONFIG_FILE="+settings, "TF_IN_AUTOMATION=1")
 	return c
+}
+
+// Write puts another configuration in the place of the one that is there.
+func (c *CLI) Write(t testing.TB, config string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(c.dir, "main.tf"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // Command is terraform with arguments, ready to be started. It is killed when the context ends.

