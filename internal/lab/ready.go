@@ -105,11 +105,11 @@ const notFoundCode = 127
 // waitExec waits until a command runs. That the command is not there still shows that commands run.
 func waitExec(ctx context.Context, daemon *lxd.Daemon, machine string) error {
 	return lxd.Poll(ctx, fmt.Sprintf("a command runs on machine %q", machine), func(ctx context.Context) (bool, string, error) {
-		result, err := daemon.Exec(ctx, machine, lxd.Command{Args: []string{"true"}})
+		code, err := daemon.ExitCode(ctx, machine, "true")
 		if err != nil {
 			return stopIfDown(ctx, daemon, machine, err)
 		}
-		return result.ExitCode == 0 || result.ExitCode == notFoundCode, fmt.Sprintf("`true` returned %d", result.ExitCode), nil
+		return code == 0 || code == notFoundCode, fmt.Sprintf("`true` returned %d", code), nil
 	})
 }
 

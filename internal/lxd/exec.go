@@ -41,6 +41,28 @@ func (d *Daemon) Exec(ctx context.Context, instance string, command Command) (*C
 	return result, err
 }
 
+// ExitCode runs a command that ends at once and whose output does not matter, and returns what it returned. It is one
+// request and the wait for its end, where [Daemon.Exec] has four streams as well; but nothing can kill the command.
+func (d *Daemon) ExitCode(ctx context.Context, instance string, args ...string) (int, error) {
+	ask := fmt.Sprintf("run %q in machine %q", args, instance)
+	var request outgoing
+	response, _, err := d.client(request.watch(ctx)).RawQuery(http.MethodPost, d.path("instances", instance, "exec").String(),
+		api.InstanceExecPost{Command: args}, "")
+	if err != nil {
+		return 0, request.failure(ctx, ask, err)
+	}
+	ended, err := d.outcome(ctx, ask, response)
+	code, ok := exitCode(ended)
+	switch {
+	case ok:
+		return code, nil
+	case err == nil:
+		return 0, &Error{Ask: ask, Kind: ErrUnknownOutcome, Err: errNoExitCode}
+	default:
+		return 0, err
+	}
+}
+
 func (d *Daemon) exec(ctx context.Context, ask, instance string, command Command) (*CommandResult, error) {
 	var request outgoing
 	response, _, err := d.client(request.watch(ctx)).RawQuery(http.MethodPost, d.path("instances", instance, "exec").String(), api.InstanceExecPost{
@@ -79,7 +101,7 @@ func (d *Daemon) exec(ctx context.Context, ask, instance string, command Command
 		return nil, err
 	}
 	if !ok {
-		return nil, &Error{Ask: ask, Kind: ErrUnknownOutcome, Err: errors.New("the daemon did not tell the exit code")}
+		return nil, &Error{Ask: ask, Kind: ErrUnknownOutcome, Err: errNoExitCode}
 	}
 	streams.drain()
 	result := &CommandResult{ExitCode: code, Stdout: streams.stdout.Bytes(), Stderr: streams.stderr.Bytes()}
@@ -96,6 +118,8 @@ func exitCode(operation *api.Operation) (int, bool) {
 	code, ok := operation.Metadata["return"].(float64)
 	return int(code), ok && code >= 0
 }
+
+var errNoExitCode = errors.New("the daemon did not tell the exit code")
 
 // errOutputHeld is a command whose exit code an older daemon (LXD 5.0) will not tell before its output is closed.
 var errOutputHeld = errors.New("the command has ended, but what it left in the background holds its output open, " +

@@ -96,6 +96,14 @@ func TestAccExec(t *testing.T) {
 			t.Errorf("got %d and %q, want 127 and the daemon's words", got.ExitCode, got.Stderr)
 		}
 	})
+	t.Run("only the exit code", func(t *testing.T) {
+		t.Parallel()
+		for program, want := range map[string]int{"true": 0, "false": 1, "no-such-command": 127} {
+			if got, err := d.ExitCode(patient(t), machine, program); err != nil || got != want {
+				t.Errorf("%s: got %d, %v, want %d", program, got, err, want)
+			}
+		}
+	})
 	t.Run("a long output keeps its end", func(t *testing.T) {
 		t.Parallel()
 		got, err := d.Exec(patient(t), machine, Command{Args: []string{"seq", "100000"}})

@@ -55,6 +55,29 @@ func TestExecInMemory(t *testing.T) {
 	}
 }
 
+func TestExitCode(t *testing.T) {
+	t.Parallel()
+	for _, want := range []int{0, 3, 127, 137} {
+		d, server := inMemory(t, lxdtest.WithExec(func(_ context.Context, e lxdtest.Exec) lxdtest.ExecResult {
+			if diff := cmp.Diff([]string{"it", "now"}, e.Command); diff != "" {
+				t.Errorf("another command (-want +got):\n%s", diff)
+			}
+			return lxdtest.ExecResult{Code: want}
+		}))
+		must(t, d.SetInstanceState(patient(t), "m", api.InstanceStatePut{Action: "start"}))
+		server.ForgetRequests()
+		got, err := d.ExitCode(patient(t), "m", "it", "now")
+		must(t, err)
+		if got != want || len(server.Requests()) != 2 {
+			t.Errorf("got %d, want %d; requests: %v", got, want, server.Requests())
+		}
+	}
+	d, _ := inMemory(t)
+	if _, err := d.ExitCode(patient(t), "m", "true"); !isOnly(err, ErrRefused) {
+		t.Errorf("in a stopped machine: %v", err)
+	}
+}
+
 func TestExecInAStoppedMachine(t *testing.T) {
 	t.Parallel()
 	d, _ := inMemory(t)
