@@ -66,10 +66,13 @@ func (f *Facts) refuseType(ask MachineAsk) *Refusal {
 	}
 	if ask.kind() == api.InstanceTypeVM {
 		refusal.Capability = VirtualMachines
-		refusal.Remedy = `Use type = "container", or give the daemon's host hardware virtualisation (/dev/kvm, vhost_vsock) and QEMU, and restart the daemon.`
+		refusal.Remedy = virtualMachineRemedy
 	}
 	return refusal
 }
+
+// virtualMachineRemedy says what a host needs to run virtual machines.
+const virtualMachineRemedy = "Give the daemon's host hardware virtualisation (/dev/kvm, vhost_vsock) and QEMU, and restart the daemon. Or do with containers."
 
 // refuseWarned refuses virtual machines that the daemon lists while its own warning says why they do not run. On a cluster
 // the warning may be another member's than the one that the machine comes to.

@@ -125,7 +125,11 @@ func (f *Facts) refuseTraits(asked string, pool PoolFacts) *Refusal {
 	if others := f.goodPools(pool.Name); len(others) > 0 {
 		evidence = append(evidence, "pools of this daemon that should copy on write: "+strings.Join(others, ", "))
 	}
-	return &Refusal{Capability: Pools, Argument: judgement.argument, Asked: asked, Found: judgement.reason, Evidence: evidence, Remedy: judgement.remedy}
+	remedy := judgement.remedy
+	if instead := f.refusePoolOf(DefaultDriver); instead != nil && judgement.argument == "driver" {
+		remedy += " This host cannot make one yet: " + instead.Found + ". " + instead.Remedy
+	}
+	return &Refusal{Capability: Pools, Argument: judgement.argument, Asked: asked, Found: judgement.reason, Evidence: evidence, Remedy: remedy}
 }
 
 // refuseDriver refuses a driver that the daemon cannot use.

@@ -46,11 +46,15 @@ func (f *Facts) refuseSize(ask PoolAsk) *Refusal {
 	if wanted <= free {
 		return nil
 	}
+	remedy := fmt.Sprintf("Set size to at most %s, or free some of the disk.", atMost(free))
+	if free < leastPoolBytes {
+		remedy = fmt.Sprintf("Free some of the disk: a pool has at least %s.", size(leastPoolBytes))
+	}
 	return &Refusal{
 		Capability: Headroom, Argument: ask.argument("size"), Asked: ask.String(),
 		Found:    fmt.Sprintf("the disk that would hold the loop file has only %s free; the file is sparse, so it would be made, and fail when it fills", size(free)),
 		Evidence: evidence,
-		Remedy:   fmt.Sprintf("Set size to at most %s, or free some of the disk.", atMost(free)),
+		Remedy:   remedy,
 	}
 }
 

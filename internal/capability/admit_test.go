@@ -120,6 +120,12 @@ func TestAdmitPoolByDriver(t *testing.T) {
 	}
 }
 
+func TestDirOnAHostWithoutAnythingElse(t *testing.T) {
+	t.Parallel()
+	c := checkerOf(factsOf(hostWith(t, 100<<30), []string{"dir"}))
+	wantRefusal(t, c.AdmitPool(t.Context(), PoolAsk{Name: "lab", Driver: "dir"}), "driver", "copies every file", "This host cannot make one yet", "lacks what it needs")
+}
+
 func TestAdmitPoolByTools(t *testing.T) {
 	t.Parallel()
 	absentKernel := func(h *host) { h.kernelHas = func(string) (bool, bool) { return false, true } }
@@ -205,6 +211,9 @@ func TestAdmitPoolWithoutSizeOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	c := checkerOf(factsOf(hostWith(t, 2<<30, btrfsTools...), []string{"btrfs"}))
 	wantRefusal(t, c.AdmitPool(t.Context(), PoolAsk{Name: "lab"}), "size", "at least 5GiB from the daemon", "at most 2GiB")
+	// No size that fits would do.
+	c = checkerOf(factsOf(hostWith(t, 500<<20, btrfsTools...), []string{"btrfs"}))
+	wantRefusal(t, c.AdmitPool(t.Context(), PoolAsk{Name: "lab", SizeBytes: 20 << 30}), "size", "only 500MiB free", "Free some of the disk: a pool has at least 1GiB")
 }
 
 func TestAdmitPoolBySource(t *testing.T) {

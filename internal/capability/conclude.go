@@ -110,7 +110,7 @@ func (r *Report) strengths(facts *Facts, request Request) string {
 			proven = append(proven, pool.Name)
 		}
 	}
-	text := "it runs containers and " + facts.offers()
+	text := "it runs containers, and offers the storage drivers: " + strings.Join(facts.drivers(), ", ")
 	if len(proven) > 0 {
 		text += "; proven to copy on write: pool " + strings.Join(proven, ", ")
 	}

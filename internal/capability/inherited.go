@@ -46,9 +46,10 @@ func (f *Facts) keptFinding() Finding {
 func (f *Finding) add(evidence, command string) {
 	f.Evidence = append(f.Evidence, evidence)
 	if f.Remedy == "" {
-		f.Remedy = "Run"
+		f.Remedy = fmt.Sprintf("Run `%s`.", command)
+		return
 	}
-	f.Remedy = fmt.Sprintf("%s `%s`", strings.TrimSuffix(f.Remedy, "."), command) + "."
+	f.Remedy = fmt.Sprintf("%s, and `%s`.", strings.TrimSuffix(f.Remedy, "."), command)
 }
 
 // quotas lists the sizes that root disks in a pool have without anybody asking for them. A branch inherits its source's,
