@@ -112,7 +112,8 @@ const look = `cd / && sha256sum /root/data /etc/passwd /etc/hostname
 find etc root usr opt home srv var/lib -xdev ! -path 'var/lib/systemd/*' ! -path 'var/lib/dhcp/*' -type f -printf '%p %s %m\n' | sort | sha256sum
 systemctl list-units --type=service --state=running --plain --no-legend | awk '{ print $1 }' | sort
 cat /proc/[0-9]*/comm | grep -x sleep
-ip -brief address show eth0`
+cat /sys/class/net/eth0/address
+ip -brief address show eth0 | sed 's/@[^ ]*//'`
 
 func (d *debians) look(machine string) string {
 	d.tb.Helper()

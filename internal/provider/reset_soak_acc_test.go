@@ -32,6 +32,9 @@ func TestAccSoakOfManyResets(t *testing.T) {
 	var took []time.Duration
 	for run := range runs {
 		onAll(d.machines, func(machine string) { host.In(t, machine, spoil) })
+		if run == 0 && d.look(d.machines[0]) == was[d.machines[0]] {
+			t.Fatal("spoiling a machine changes nothing that is looked at")
+		}
 		whole, itself := d.reset(run + 2)
 		took = append(took, itself)
 		onAll(d.machines, func(machine string) {
