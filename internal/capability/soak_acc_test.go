@@ -19,6 +19,7 @@ import (
 
 	"github.com/cowlab/terraform-provider-lab/internal/acctest"
 	"github.com/cowlab/terraform-provider-lab/internal/capability"
+	"github.com/cowlab/terraform-provider-lab/internal/lxd"
 )
 
 // hostileBytes is what the neighbour writes before it syncs.
@@ -102,6 +103,23 @@ func TestAccSoakUnderAHostileNeighbour(t *testing.T) {
 // killWithin is the time within which a victim is killed; an undisturbed probe takes a few seconds.
 const killWithin = 10 * time.Second
 
+// leftovers names the machines of dead probes, when the daemon has ended what it was at with them: it goes on with what a
+// victim had begun, which may be the sweeping of an earlier one's.
+func leftovers(t *testing.T, daemon *lxd.Daemon, mine []string) []string {
+	t.Helper()
+	notMine := func() []string {
+		return slices.DeleteFunc(machinesOn(t, daemon), func(name string) bool { return slices.Contains(mine, name) })
+	}
+	for _, name := range notMine() {
+		unlock, err := daemon.Lock(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		unlock()
+	}
+	return notMine()
+}
+
 func TestAccSoakOfKilledProbes(t *testing.T) {
 	t.Parallel()
 	runs := acctest.Soak(t)
@@ -118,16 +136,11 @@ func TestAccSoakOfKilledProbes(t *testing.T) {
 		case <-t.Context().Done():
 		}
 		kill(t, victim)
-		left := slices.DeleteFunc(machinesOn(t, daemon), func(name string) bool { return slices.Contains(mine, name) })
+		left := leftovers(t, daemon, mine)
 		t.Logf("killed after %v: left %d machines", after, len(left))
 		if len(left) == 0 {
 			continue
 		}
-		unlock, err := daemon.Lock(t.Context(), left[0]) // the daemon goes on with what the victim had begun
-		if err != nil {
-			t.Fatal(err)
-		}
-		unlock()
 		name := fmt.Sprintf("mine-%d", i)
 		h.LXC(t, "copy", "--instance-only", left[0], name)
 		t.Cleanup(func() { h.LXC(t, "delete", name) })

@@ -100,6 +100,11 @@ func TestCapabilityProvesAPool(t *testing.T) {
 	if names, err := daemon.Client(t).GetInstanceNames(api.InstanceTypeAny); err != nil || len(names) > 0 {
 		t.Errorf("the probe left %v, %v", names, err)
 	}
+	data, d = tf.readCapability(args{"prove": list{"containers", "virtual_machines"}})
+	noErrors(t, d)
+	if found := verdicts(t, data); found["containers"] != "proven" || found["virtual_machines"] != "absent" || at(t, data, "adequate") != true {
+		t.Errorf("tried, containers are %v and virtual machines %v: %v", found["containers"], found["virtual_machines"], at(t, data, "summary"))
+	}
 	_, d = tf.readCapability(args{"prove": list{"magic"}})
 	wantError(t, d, "copy_on_write")
 }

@@ -83,3 +83,27 @@ func TestLabOnADegradedHost(t *testing.T) {
 		resource.TestStep{Config: config(degradedLab, "256MiB"), ConfigPlanChecks: nothing()},
 	)
 }
+
+// The pool that a plan counted on has been replaced by one that copies when the plan is applied.
+func TestSavedPlanOnAHostThatDegradedSince(t *testing.T) {
+	t.Parallel()
+	host := acctest.Shared(t)
+	pool, name := acctest.Name(t, "pool"), acctest.Name(t, "m")
+	host.LXC(t, "storage", "create", pool, "btrfs", "size=1GiB")
+	t.Cleanup(func() { host.LXC(t, "storage", "delete", pool) })
+	terraform := acctest.NewCLI(t, on(host, fill(`
+resource "lab_machine" "m" {
+  name  = "NAME"
+  image = "IMAGE"
+  pool  = "POOL"
+}
+`, "NAME", name, "IMAGE", host.Tiny(t).Fingerprint, "POOL", pool)))
+	terraform.Run(t, "plan", "-out=saved")
+	host.LXC(t, "storage", "delete", pool)
+	host.LXC(t, "storage", "create", pool, "dir")
+	output, err := terraform.Command(t.Context(), "apply", "-no-color", "saved").CombinedOutput()
+	if err == nil || !regexp.MustCompile(`Host\s+refused:\s+copy-on-write\s+storage(.|\n)*copies\s+every\s+file`).Match(output) {
+		t.Errorf("the apply gave %v, want a refusal:\n%s", err, output)
+	}
+	gone(host, "instances/"+name)(t)
+}
