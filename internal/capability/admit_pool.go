@@ -92,7 +92,7 @@ func (c *Checker) AdmitPool(ctx context.Context, ask PoolAsk) error {
 		return refusal
 	}
 	if ask.Update {
-		return refused(ask, func(ask PoolAsk) *Refusal { return facts.refuseResize(ask, c.daemon.HasExtension(resizeExtension)) })
+		return refused(ask, facts.refuseParts, func(ask PoolAsk) *Refusal { return facts.refuseResize(ask, c.daemon.HasExtension(resizeExtension)) })
 	}
 	if err := refused(ask, facts.refuseMembers, facts.refuseParts, facts.refuseDriver); err != nil {
 		return err

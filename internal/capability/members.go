@@ -123,8 +123,8 @@ func (f *Facts) refuseParts(ask PoolAsk) *Refusal {
 		}
 	}
 	switch {
-	case len(f.Members) == 0:
-		return nil // the daemon does not tell them to this client
+	case len(f.Members) == 0, ask.Update:
+		return nil // the daemon does not tell them to this client, or made the parts long ago
 	case len(unheardOf) > 0:
 		refusal.Found = "the cluster has no member " + names(unheardOf)
 	case len(missing) > 0:

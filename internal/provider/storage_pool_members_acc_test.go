@@ -51,5 +51,10 @@ func TestStoragePoolOnACluster(t *testing.T) {
 			},
 		},
 		resource.TestStep{Config: config(`m1 = { size = "2GiB" }, m2 = { size = "2048MiB" }, m3 = { size = "2GiB" }`), ConfigPlanChecks: nothing()},
+		resource.TestStep{ResourceName: at, ImportState: true, ImportStateVerify: true, ImportStateVerifyIgnore: []string{"timings", "members"}},
+		resource.TestStep{
+			Config:           on(members[1], fill(poolConfig, "NAME", name, "ARGUMENTS", "description = \"seen from another member\"\n  members = {"+all+"}")),
+			ConfigPlanChecks: plan(map[string]plancheck.ResourceActionType{at: updates}),
+		},
 	)
 }

@@ -43,8 +43,12 @@ func membersOf(value types.Map) (members map[string]lab.PoolMember, known bool) 
 	return members, known
 }
 
-// otherMembers says that what a pool has on each member really differs, and not only in how a size is spelt.
+// otherMembers says that what a pool has on each member really differs, and not only in how a size is spelt. After an
+// import nothing is known of it, and what is declared is taken over.
 func otherMembers(ctx context.Context, req planmodifier.MapRequest, resp *mapplanmodifier.RequiresReplaceIfFuncResponse) {
+	if req.StateValue.IsNull() {
+		return
+	}
 	before, _ := membersOf(req.StateValue)
 	now, known := membersOf(req.PlanValue)
 	resp.RequiresReplace = !known || !maps.EqualFunc(before, now, func(a, b lab.PoolMember) bool {

@@ -122,25 +122,26 @@ func TestPoolIsReplacedWhenItsMembersDiffer(t *testing.T) {
 		object := types.ObjectValueMust(part, map[string]attr.Value{"source": textOrNull(source), "size": size})
 		return types.MapValueMust(types.ObjectType{AttrTypes: part}, map[string]attr.Value{name: object})
 	}
-	before := members("a", "", newSize("2GiB"))
+	before, none := members("a", "", newSize("2GiB")), types.MapNull(types.ObjectType{AttrTypes: part})
 	for name, test := range map[string]struct {
-		now  types.Map
-		want bool
+		before, now types.Map
+		want        bool
 	}{
-		"the same":         {before, false},
-		"another spelling": {members("a", "", newSize("2048MiB")), false},
-		"another size":     {members("a", "", newSize("3GiB")), true},
-		"no size":          {members("a", "", newSize("")), true},
-		"another source":   {members("a", "/dev/vdb", newSize("2GiB")), true},
-		"another member":   {members("b", "", newSize("2GiB")), true},
-		"not known yet":    {members("a", "", sizeValue{types.StringUnknown()}), true},
-		"none known yet":   {types.MapUnknown(types.ObjectType{AttrTypes: part}), true},
-		"none":             {types.MapNull(types.ObjectType{AttrTypes: part}), true},
+		"the same":         {before, before, false},
+		"another spelling": {before, members("a", "", newSize("2048MiB")), false},
+		"another size":     {before, members("a", "", newSize("3GiB")), true},
+		"no size":          {before, members("a", "", newSize("")), true},
+		"another source":   {before, members("a", "/dev/vdb", newSize("2GiB")), true},
+		"another member":   {before, members("b", "", newSize("2GiB")), true},
+		"not known yet":    {before, members("a", "", sizeValue{types.StringUnknown()}), true},
+		"none known yet":   {before, types.MapUnknown(types.ObjectType{AttrTypes: part}), true},
+		"none":             {before, none, true},
+		"imported":         {none, before, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var resp mapplanmodifier.RequiresReplaceIfFuncResponse
-			otherMembers(t.Context(), planmodifier.MapRequest{StateValue: before, PlanValue: test.now}, &resp)
+			otherMembers(t.Context(), planmodifier.MapRequest{StateValue: test.before, PlanValue: test.now}, &resp)
 			if resp.Diagnostics.HasError() || resp.RequiresReplace != test.want {
 				t.Errorf("replaced: %v (%v), want %v", resp.RequiresReplace, resp.Diagnostics, test.want)
 			}
