@@ -29,7 +29,7 @@ func BenchmarkBranchAgainstRawClient(b *testing.B) {
 			host, l := connect(b)
 			machine, _ := create(b, l, tiny(b, host))
 			in(b, machine.Name, fmt.Sprintf("dd if=/dev/urandom of=/root/data bs=1M count=%d 2>/dev/null; sync", mebibytes))
-			source := snapshotOf(b, l, machine, "clean")
+			source := snapshotOf(b, l, machine)
 			branch(b, l, stopped(b, source)) // proves the pool, if nobody has
 			b.ReportMetric(float64(growth(b, host, func() { branch(b, l, stopped(b, source)) }))/1024, "grown-KiB")
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	lxdclient "github.com/canonical/lxd/client"
 	"github.com/canonical/lxd/shared/api"
 	"github.com/google/go-cmp/cmp"
 
@@ -83,7 +84,7 @@ func TestBranchOfASnapshotThatExpires(t *testing.T) {
 // The machine id of a virtual machine is renewed by its own agent, while it is on no network.
 func TestBranchOfAVirtualMachine(t *testing.T) {
 	t.Parallel()
-	var server *lxdtest.Server
+	var client lxdclient.InstanceServer
 	var mu sync.Mutex
 	scripts := []string{}
 	nics := map[string]string{}
@@ -92,7 +93,7 @@ func TestBranchOfAVirtualMachine(t *testing.T) {
 		if !strings.Contains(script, "machine-id") {
 			return lxdtest.ExecResult{}
 		}
-		live, _, err := server.Client(t).GetInstance(e.Instance)
+		live, _, err := client.GetInstance(e.Instance)
 		mu.Lock()
 		defer mu.Unlock()
 		if err != nil {
@@ -106,7 +107,8 @@ func TestBranchOfAVirtualMachine(t *testing.T) {
 		return lxdtest.ExecResult{}
 	}
 	server, l := memoryWith(t, "btrfs", lxdtest.WithVirtualMachines(), lxdtest.WithExec(exec))
-	if err := server.Client(t).CreateNetwork(api.NetworksPost{Name: "net", Type: "bridge"}); err != nil {
+	client = server.Client(t)
+	if err := client.CreateNetwork(api.NetworksPost{Name: "net", Type: "bridge"}); err != nil {
 		t.Fatal(err)
 	}
 	nic := map[string]string{"type": "nic", "name": "eth0", "network": "net", "hwaddr": "00:16:3e:00:00:01"}

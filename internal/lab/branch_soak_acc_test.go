@@ -25,14 +25,16 @@ const (
 // Eight branches at once from one snapshot, all running and usable, and destroyed again, as often as LAB_ACC_SOAK says:
 // no error, no leftover, and the space is back when btrfs has cleaned up.
 func TestAccSoakBranches(t *testing.T) {
+	t.Parallel()
 	rounds := acctest.Soak(t)
-	host, l := connect(t)
+	host := acctest.Start(t, acctest.Options{})
+	l := connectTo(t, host)
 	spec := tiny(t, host)
 	spec.Networks = map[string]lab.NIC{"eth0": {Network: host.Network(t)}}
 	spec.Ready = lab.Ready{Address: "ipv4"}
 	machine, _ := create(t, l, spec)
-	in(t, machine.Name, "dd if=/dev/urandom of=/root/data bs=1M count=64 2>/dev/null; sync")
-	source := snapshotOf(t, l, machine, "clean")
+	host.In(t, machine.Name, "dd if=/dev/urandom of=/root/data bs=1M count=64 2>/dev/null; sync")
+	source := snapshotOf(t, l, machine)
 	before := used(t, host)
 	allowed := max(leftBytes, before*leftPercent/100)
 	for round := range rounds {

@@ -44,9 +44,9 @@ func running(t testing.TB, source lab.SourceID) lab.BranchSpec {
 	return lab.BranchSpec{Source: source, MachineSpec: lab.MachineSpec{Name: acctest.Name(t, "b"), Running: true}}
 }
 
-func snapshotOf(t testing.TB, l *lab.Lab, machine *lab.Machine, name string) lab.SourceID {
+func snapshotOf(t testing.TB, l *lab.Lab, machine *lab.Machine) lab.SourceID {
 	t.Helper()
-	snapshot, _, err := l.CreateSnapshot(t.Context(), lab.SnapshotSpec{Machine: machine.ID, Name: name})
+	snapshot, _, err := l.CreateSnapshot(t.Context(), lab.SnapshotSpec{Machine: machine.ID, Name: "clean"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func TestBranchIsAMachineOfItsOwn(t *testing.T) {
 	machine, _ := create(t, l, spec)
 	t.Cleanup(func() { host.LXC(t, "config", "set", machine.Name, "security.protection.delete", "false") })
 
-	for name, source := range map[string]lab.SourceID{"machine": {Machine: machine.ID}, "snapshot": snapshotOf(t, l, machine, "clean")} {
+	for name, source := range map[string]lab.SourceID{"machine": {Machine: machine.ID}, "snapshot": snapshotOf(t, l, machine)} {
 		made, timings := branch(t, l, running(t, source))
 		if !(0 < timings.BranchMS && timings.BranchMS <= timings.LaunchMS && timings.LaunchMS <= timings.UsableMS) {
 			t.Errorf("%s: the moments are not in order: %+v", name, timings)
@@ -186,7 +186,7 @@ func TestBranchesAreIsolated(t *testing.T) {
 	host, l := connect(t)
 	machine, _ := create(t, l, tiny(t, host))
 	in(t, machine.Name, "dd if=/dev/urandom of=/root/data bs=1M count=8 2>/dev/null; sync")
-	source := snapshotOf(t, l, machine, "clean")
+	source := snapshotOf(t, l, machine)
 	one, _ := branch(t, l, running(t, source))
 	two, _ := branch(t, l, running(t, source))
 	nested, _ := branch(t, l, running(t, lab.SourceID{Machine: one.ID}))
@@ -236,9 +236,9 @@ func TestBranchOutlivesItsSource(t *testing.T) {
 	host, l := connect(t)
 	machine, _ := create(t, l, tiny(t, host))
 	in(t, machine.Name, "echo prepared > /root/mark; sync")
-	first, _ := branch(t, l, running(t, snapshotOf(t, l, machine, "clean")))
-	second, _ := branch(t, l, running(t, snapshotOf(t, l, first, "clean")))
-	clean := snapshotOf(t, l, second, "clean")
+	first, _ := branch(t, l, running(t, snapshotOf(t, l, machine)))
+	second, _ := branch(t, l, running(t, snapshotOf(t, l, first)))
+	clean := snapshotOf(t, l, second)
 	for _, gone := range []*lab.Machine{machine, first} {
 		if err := l.DeleteMachine(t.Context(), gone.ID); err != nil {
 			t.Fatal(err)
@@ -273,7 +273,7 @@ func TestBranchInAnotherProject(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	spec := running(t, snapshotOf(t, l, machine, "clean"))
+	spec := running(t, snapshotOf(t, l, machine))
 	spec.Name = machine.Name
 	if err := l.AdmitBranch(t.Context(), spec); err == nil || !strings.Contains(err.Error(), "name of its source") {
 		t.Errorf("in the same project, the same name gave %v", err)
@@ -292,7 +292,7 @@ func TestBranchWhoseCreationFails(t *testing.T) {
 	t.Parallel()
 	host, direct := connect(t)
 	machine, _ := create(t, direct, tiny(t, host))
-	source := snapshotOf(t, direct, machine, "clean")
+	source := snapshotOf(t, direct, machine)
 	for name, test := range map[string]struct {
 		rule lxdtest.Rule
 		made bool

@@ -110,10 +110,8 @@ func (l *Lab) update(ctx context.Context, id MachineID, before, now MachineSpec,
 		}
 	}
 	put := rewritten(live)
-	if !sameInstance(live.Writable(), put) {
-		if err := l.daemon.ReplaceInstance(ctx, live.Name, put, etag); err != nil {
-			return nil, err
-		}
+	if err := l.rewrite(ctx, live, put, etag); err != nil {
+		return nil, err
 	}
 	now.Ready = decodeReady(put.Config[keyReady])
 	failure := l.bringUp(ctx, before, now, running, drifted)
@@ -136,6 +134,14 @@ func (l *Lab) bringUp(ctx context.Context, before, now MachineSpec, running, dri
 		return waitAddress(ctx, l.daemon, now.Name, now.Ready.Address)
 	}
 	return nil
+}
+
+// rewrite writes a machine, if that changes anything.
+func (l *Lab) rewrite(ctx context.Context, live *api.Instance, put api.InstancePut, etag string) error {
+	if sameInstance(live.Writable(), put) {
+		return nil
+	}
+	return l.daemon.ReplaceInstance(ctx, live.Name, put, etag)
 }
 
 // startUpdated starts a machine after a change.

@@ -54,6 +54,7 @@ func (r *branchResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 			attributes[name] = inherited(attribute)
 		}
 	}
+	attributes["disk"] = growing(attributes["disk"])
 	maps.Copy(attributes, machinePreparationAttributes())
 	life := machineLifeAttributes()
 	attributes["running"], attributes["allow_restart"] = life["running"], life["allow_restart"]
@@ -90,6 +91,15 @@ func branchSourceAttributes() map[string]schema.Attribute {
 			Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
 		}),
 	}
+}
+
+// growing says of a size that it cannot become less.
+func growing(attribute schema.Attribute) schema.Attribute {
+	if size, ok := attribute.(schema.StringAttribute); ok {
+		size.MarkdownDescription += " It can only grow: what is less than the source's is refused."
+		return size
+	}
+	return attribute
 }
 
 func branchProjectAttribute() schema.StringAttribute {
