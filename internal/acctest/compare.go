@@ -14,14 +14,17 @@ const comparePairs = 15
 
 // Compare times two ways of doing the same in turns, so that both see the same host. It reports the ratio of the
 // medians as "ours/raw", and as "raw/raw" that of the raw way to itself: the further from 1, the less the host can be
-// trusted.
-func Compare(b *testing.B, ours, raw func()) {
+// trusted. What is run after each of them is not timed.
+func Compare(b *testing.B, ours, raw func(), after ...func()) {
 	b.Helper()
 	times := map[string][]float64{}
 	measure := func(side string, work func()) {
 		start := time.Now()
 		work()
 		times[side] = append(times[side], float64(time.Since(start).Microseconds())/1000)
+		for _, tidy := range after {
+			tidy()
+		}
 	}
 	for b.Loop() {
 		for range comparePairs {
