@@ -72,6 +72,9 @@ for file in examples/actions/*/*.tf; do
 done
 check examples/four-machine-lab examples/four-machine-lab/*.tf examples/four-machine-lab/*.service
 check examples/host-and-lab examples/host-and-lab/*
+check examples/modules/scenario examples/modules/scenario/*.tf
+cp -R examples/modules "$work"
+check examples/fan-out examples/fan-out/*.tf
 for dir in examples/acceptance-loop examples/acceptance-loop/{dirty,check}; do
   check "$dir" "$dir"/*.tf
 done

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 // from this tree as a process of its own: for what the test kit, which runs the provider inside the test, cannot show.
 type CLI struct {
 	program, dir string
+	binaries     string // the directory with the provider
 	env          []string
 }
 
@@ -30,7 +32,7 @@ func NewCLI(t testing.TB, config string) *CLI {
 	if err != nil {
 		t.Fatalf("Unable to build the provider: %v", err)
 	}
-	c := &CLI{program: os.Getenv("TF_ACC_TERRAFORM_PATH"), dir: t.TempDir()}
+	c := &CLI{program: os.Getenv("TF_ACC_TERRAFORM_PATH"), dir: t.TempDir(), binaries: binaries}
 	settings := filepath.Join(c.dir, "cli.tfrc")
 	overrides := fmt.Sprintf("provider_installation {\n  dev_overrides {\n    \"cowlab/lab\" = %[1]q\n    \"hashicorp/lab\" = %[1]q\n  }\n  direct {}\n}\n", binaries)
 	if err := os.WriteFile(settings, []byte(overrides), 0o600); err != nil {
@@ -53,6 +55,26 @@ func (c *CLI) Write(t testing.TB, config string) {
 func (c *CLI) Command(ctx context.Context, args ...string) *exec.Cmd {
 	command := exec.CommandContext(ctx, c.program, args...)
 	command.Dir, command.Env, command.WaitDelay = c.dir, c.env, time.Second
+	return command
+}
+
+// Script is a script with arguments, ready to be started, which is told of terraform and of a mirror with the provider.
+// It is killed when the test ends.
+func (c *CLI) Script(t testing.TB, path string, args ...string) *exec.Cmd {
+	t.Helper()
+	mirror := t.TempDir()
+	for _, registry := range []string{"registry.terraform.io", "registry.opentofu.org"} {
+		dir := filepath.Join(mirror, registry, "cowlab", "lab", "0.0.1", runtime.GOOS+"_"+runtime.GOARCH)
+		err := os.MkdirAll(dir, 0o700)
+		if err == nil {
+			err = os.Symlink(filepath.Join(c.binaries, "terraform-provider-lab"), filepath.Join(dir, "terraform-provider-lab_v0.0.1"))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	command := exec.CommandContext(t.Context(), path, args...)
+	command.Env, command.WaitDelay = append(os.Environ(), "TERRAFORM="+c.program, "MIRROR="+mirror), time.Second
 	return command
 }
 
