@@ -176,3 +176,28 @@ func TestBranchWithProfiles(t *testing.T) {
 		t.Errorf("with no profiles declared it has %v, %v", made, err)
 	}
 }
+
+// On a driver that cannot go back past a branch, a reset is refused before anything is touched, wherever the branch is.
+func TestBranchesStandInTheWayOfAReset(t *testing.T) {
+	t.Parallel()
+	server, l := memoryWith(t, "zfs")
+	machine := source(t, server, api.InstancesPost{Type: "container"})
+	clean := snapshotUntil(t, l, machine, "clean", time.Time{})
+	if err := server.Client(t).CreateProject(api.ProjectsPost{Name: "other", ProjectPut: api.ProjectPut{Config: map[string]string{"features.images": "false"}}}); err != nil {
+		t.Fatal(err)
+	}
+	made, _, err := l.InProject("other").CreateBranch(t.Context(), lab.BranchSpec{Source: machine, MachineSpec: lab.MachineSpec{Name: "branch"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	reset := lab.ResetSpec{Snapshots: map[string]lab.SnapshotID{"m": *clean.Snapshot}}
+	if _, err := l.Reset(t.Context(), reset, nil); err == nil || !strings.Contains(err.Error(), "branch (in project other)") {
+		t.Errorf("the reset gave %v", err)
+	}
+	if err := l.InProject("other").DeleteMachine(t.Context(), made.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Reset(t.Context(), reset, nil); err != nil {
+		t.Errorf("without the branch: %v", err)
+	}
+}

@@ -86,22 +86,6 @@ func (l *Lab) newerSnapshots(ctx context.Context, id SnapshotID) ([]string, erro
 	return newer, nil
 }
 
-// branchesOf names the branches that were made of a machine, by the lineage that is recorded on them.
-func (l *Lab) branchesOf(ctx context.Context, id MachineID) ([]string, error) {
-	instances, err := l.daemon.Instances(ctx)
-	if err != nil {
-		return nil, err
-	}
-	branches := []string{}
-	for _, instance := range instances {
-		source, marked := instance.Config[keySource]
-		if marked && (source == id.String() || strings.HasPrefix(source, id.String()+"/")) {
-			branches = append(branches, instance.Name)
-		}
-	}
-	return branches, nil
-}
-
 // run puts the machine back. A disk is put back while the machine is stopped, so that it starts with the configuration
 // that it had just before and not with the snapshot's.
 func (r *machineReset) run(ctx context.Context, start time.Time, step func(string)) (MachineReset, error) {

@@ -4,6 +4,7 @@ package lxd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -20,6 +21,15 @@ func (d *Daemon) Instance(ctx context.Context, name string) (*api.Instance, stri
 func (d *Daemon) Instances(ctx context.Context) ([]api.Instance, error) {
 	instances, err := d.client(ctx).GetInstances(api.InstanceTypeAny)
 	return instances, classify("list machines", err)
+}
+
+// AllInstances lists the instances of all projects, or of this one only where the client may see no other.
+func (d *Daemon) AllInstances(ctx context.Context) ([]api.Instance, error) {
+	instances, err := d.client(ctx).GetInstancesAllProjects(api.InstanceTypeAny)
+	if err = classify("list the machines of all projects", err); errors.Is(err, ErrRefused) {
+		return d.Instances(ctx)
+	}
+	return instances, err
 }
 
 // InstanceState reads the live state of an instance: power, processes, addresses.
