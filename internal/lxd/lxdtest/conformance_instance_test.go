@@ -178,6 +178,45 @@ func scriptCopies(r *recorder) {
 	r.ask(http.MethodDelete, instances+"/bb", nil)
 }
 
+// scriptBranches makes copies as a branch is made: with an identity that is given, and without what is not to come along.
+func scriptBranches(r *recorder) {
+	const other = "?project=other"
+	r.ask(http.MethodPost, "/1.0/projects", object{"name": "other", "config": object{"features.images": "false", "features.profiles": "false"}})
+	branch := func(source string) object {
+		return object{
+			"name": "d", "type": "container", "profiles": []string{"default"}, "description": "a branch",
+			"source": object{"type": "copy", "source": source, "project": "default", "instance_only": true},
+			"config": object{
+				"volatile.uuid": "22222222-2222-3333-4444-555555555555", "limits.memory": "", "user.none": "", "user.x": "2", "snapshots.schedule": "@never",
+			},
+			"devices": object{"eth0": object{"type": "none"}},
+		}
+	}
+	vm := branch("a/s0")
+	vm["type"] = "virtual-machine"
+	r.ask(http.MethodPost, instances, vm)
+	for _, place := range []string{"", other} {
+		r.ask(http.MethodPost, instances+place, branch("a/s0"))
+	}
+	r.noteInstance("branch", "d")
+	if d, _, err := r.client.GetInstance("d"); err == nil {
+		r.note("uuid of the branch", d.Config["volatile.uuid"], d.Config["volatile.apply_template"])
+		r.note("write", r.exchange(http.MethodPut, instances+"/d", object{"config": d.Config, "devices": root("cow"), "profiles": []string{}}))
+	}
+	r.noteInstance("branch without the device", "d")
+	foreign := *r
+	foreign.client = r.client.UseProject("other")
+	foreign.noteInstance("branch in another project", "d")
+	r.answers = foreign.answers
+	missing := branch("a/s0")
+	missing["source"] = object{"type": "copy", "source": "a/s0", "project": "none"}
+	missing["name"] = "e"
+	r.ask(http.MethodPost, instances, missing)
+	r.ask(http.MethodDelete, instances+"/d"+other, nil)
+	r.ask(http.MethodDelete, instances+"/d", nil)
+	r.ask(http.MethodDelete, "/1.0/projects/other", nil)
+}
+
 func scriptFiles(t *testing.T, r *recorder) {
 	t.Helper()
 	push := func(path, kind, mode, content string) {

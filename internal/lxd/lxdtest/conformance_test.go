@@ -87,6 +87,7 @@ func script(t *testing.T, c lxd.InstanceServer, subnet string) []string {
 	scriptPower(r)
 	scriptSnapshots(r)
 	scriptCopies(r)
+	scriptBranches(r)
 	scriptFiles(t, r)
 	scriptRemoval(r, fingerprint)
 	return r.answers

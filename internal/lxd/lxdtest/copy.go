@@ -17,7 +17,7 @@ func (s *Server) copySource(in *project, req *api.InstancesPost) (*instance, *sn
 	if name := req.Source.Project; name != "" {
 		var ok bool
 		if source, ok = s.projects[name]; !ok {
-			return nil, nil, api.StatusErrorf(http.StatusNotFound, "Project not found")
+			return nil, nil, api.StatusErrorf(http.StatusNotFound, "Failed to fetch instance %q in project %q: Instance not found", req.Source.Source, name)
 		}
 	}
 	if req.Source.Source == "" {
