@@ -173,13 +173,16 @@ func (r *machineReset) putBack(ctx context.Context) (*api.Instance, error) {
 // it, except for MAC addresses: an interface that came after the snapshot would get another one.
 func configAfter(before, restored map[string]string) map[string]string {
 	config := map[string]string{}
+	ofDisk := func(key string) bool {
+		return strings.HasPrefix(key, volatilePrefix) && !strings.HasSuffix(key, ".hwaddr")
+	}
 	for key, value := range restored {
-		if strings.HasPrefix(key, volatilePrefix) {
+		if ofDisk(key) {
 			config[key] = value
 		}
 	}
 	for key, value := range before {
-		if !strings.HasPrefix(key, volatilePrefix) || strings.HasSuffix(key, ".hwaddr") {
+		if !ofDisk(key) {
 			config[key] = value
 		}
 	}

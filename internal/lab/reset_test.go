@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/canonical/lxd/shared/api"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cowlab/terraform-provider-lab/internal/acctest"
@@ -100,12 +101,13 @@ func TestResetGoesBackAndForth(t *testing.T) {
 	for _, step := range []struct {
 		snapshot lab.SnapshotID
 		mark     string
-	}{{snapshots["0"], "clean"}, {second.ID, "second"}, {snapshots["0"], "clean"}} {
+	}{{snapshots["0"], "clean"}, {second.ID, "second"}, {snapshots["0"], "clean"}, {second.ID, "second"}} {
+		in(t, machine.Name, "echo dirty > /root/mark; touch /root/more; sync; setsid sleep 100000 >/dev/null 2>&1 </dev/null &")
 		if _, err := l.Reset(t.Context(), lab.ResetSpec{Snapshots: map[string]lab.SnapshotID{"x": step.snapshot}}, nil); err != nil {
 			t.Fatal(err)
 		}
-		if got := in(t, machine.Name, "cat /root/mark"); got != step.mark {
-			t.Errorf("back at %q the mark is %q", step.snapshot.Name, got)
+		if got := in(t, machine.Name, "cat /root/mark; ls /root; cat /proc/[0-9]*/cmdline | tr '\\0' ' ' | grep -o 'sleep 10000[0]'; true"); got != step.mark+"\nmark" {
+			t.Errorf("back at %q the machine is %q", step.snapshot.Name, got)
 		}
 	}
 }
@@ -113,6 +115,7 @@ func TestResetGoesBackAndForth(t *testing.T) {
 func TestResetKeepsTheDeclaredConfiguration(t *testing.T) {
 	t.Parallel()
 	host, l := connect(t)
+	profile := newProfile(t, host) // removed after the machine that uses it
 	before := tiny(t, host)
 	before.Memory = "256MiB"
 	machine, _ := create(t, l, before)
@@ -122,11 +125,14 @@ func TestResetKeepsTheDeclaredConfiguration(t *testing.T) {
 	}
 	now := before
 	now.Memory, now.Description, now.Config = "512MiB", "changed after", map[string]string{"user.role": "new", "security.nesting": "true"}
-	now.Networks, now.AllowRestart = map[string]lab.NIC{"eth0": {Network: host.Network(t)}}, true
+	now.Networks = map[string]lab.NIC{"eth0": {Network: host.Network(t)}}
+	now.Devices = map[string]map[string]string{"null": {"type": "unix-char", "source": "/dev/null", "path": "/dev/nothing"}}
+	now.Profiles, now.AllowRestart = []string{profile}, true
 	changed, err := l.UpdateMachine(t.Context(), machine.ID, before, now)
 	if err != nil {
 		t.Fatal(err)
 	}
+	macs := hwaddrs(t, host, machine.Name)
 	if _, err := l.Reset(t.Context(), lab.ResetSpec{Snapshots: map[string]lab.SnapshotID{"x": snapshot.ID}}, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -137,6 +143,45 @@ func TestResetKeepsTheDeclaredConfiguration(t *testing.T) {
 	if diff := cmp.Diff(changed.MachineSpec, again.MachineSpec); diff != "" {
 		t.Errorf("the restore rewound (-declared +after):\n%s", diff)
 	}
+	if diff := cmp.Diff(macs, hwaddrs(t, host, machine.Name)); diff != "" || len(macs) != 1 {
+		t.Errorf("the MAC addresses changed (-before +after):\n%s", diff)
+	}
+	if got := in(t, machine.Name, "ls /dev/nothing; cat /sys/class/net/eth0/address"); got != "/dev/nothing\n"+macs["volatile.eth0.hwaddr"] {
+		t.Errorf("in the machine there is %q", got)
+	}
+}
+
+// newProfile makes a profile that changes something harmless.
+func newProfile(t *testing.T, host *acctest.Host) string {
+	t.Helper()
+	name, client := acctest.Name(t, "p"), host.Client(t)
+	post := api.ProfilesPost{Name: name}
+	post.Config = map[string]string{"user.profiled": "yes"}
+	if err := client.CreateProfile(post); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := client.DeleteProfile(name); err != nil {
+			t.Error(err)
+		}
+	})
+	return name
+}
+
+// hwaddrs are the MAC addresses that the daemon gave a machine, by their keys.
+func hwaddrs(t *testing.T, host *acctest.Host, machine string) map[string]string {
+	t.Helper()
+	live, _, err := host.Client(t).GetInstance(machine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]string{}
+	for key, value := range live.Config {
+		if strings.HasSuffix(key, ".hwaddr") {
+			found[key] = value
+		}
+	}
+	return found
 }
 
 func TestResetTouchesNothingWhenOneCannotGoBack(t *testing.T) {
