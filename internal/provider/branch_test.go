@@ -69,15 +69,12 @@ func TestBranchImport(t *testing.T) {
 	full := args{"name": "branch", "source": source, "memory": "256MiB", "cpus": 2, "description": "mine", "config": args{"user.role": "x"}}
 	made.mustApply(actionCreate, full)
 
-	for name, config := range map[string]args{"declared": full, "not declared": {"name": "branch", "source": source}} {
-		t.Run(name, func(t *testing.T) {
-			taken := tf.resource("lab_branch")
-			noErrors(t, taken.importID("branch"))
-			taken.mustPlan(actionNone, config)
-			byIdentity := tf.resource("lab_branch")
-			noErrors(t, byIdentity.importIdentity(args{"name": "branch"}))
-			byIdentity.mustPlan(actionNone, config)
-		})
+	for _, config := range []args{full, {"name": "branch", "source": source}} {
+		byName, byIdentity := tf.resource("lab_branch"), tf.resource("lab_branch")
+		noErrors(t, byName.importID("branch"))
+		byName.mustPlan(actionNone, config)
+		noErrors(t, byIdentity.importIdentity(args{"name": "branch"}))
+		byIdentity.mustPlan(actionNone, config)
 	}
 	wrong := tf.resource("lab_branch")
 	wantError(t, wrong.importID("a/b/c"), "does not name a branch", `write "name", or "project/name"`)
