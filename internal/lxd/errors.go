@@ -29,6 +29,8 @@ var (
 	ErrUnsupported = errors.New("not supported by the daemon")
 	// ErrTimeout says that the deadline came before the end; see [TimeoutError].
 	ErrTimeout = errors.New("timed out")
+	// ErrCalledOff says that the caller gave up, and that the daemon has given up as well: nothing was made.
+	ErrCalledOff = errors.New("called off")
 	// ErrUnknownOutcome says that the daemon was asked but contact was lost before it told how it went.
 	ErrUnknownOutcome = errors.New("outcome unknown")
 	// ErrUnreachable says that there is no daemon to talk to at the address.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -35,8 +36,11 @@ func (d *Daemon) ImportImage(ctx context.Context, image api.ImagesPost) (string,
 
 // imageMade gives the fingerprint of the image that an operation made. One that was not waited for is called off first.
 func (d *Daemon) imageMade(ctx context.Context, ask string, operation *api.Operation, err error) (string, error) {
-	if operation != nil && ctx.Err() != nil {
+	if cause := ctx.Err(); operation != nil && cause != nil {
 		operation = d.callOff(ctx, ask, operation)
+		if operation != nil && operation.StatusCode != api.Success {
+			return "", &Error{Ask: ask, Kind: ErrCalledOff, Err: fmt.Errorf("the daemon has given it up: %w", cause)}
+		}
 	}
 	if operation == nil || operation.StatusCode != api.Success {
 		if err == nil {

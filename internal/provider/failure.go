@@ -81,6 +81,10 @@ func nextStep(verb, thing string, err error) string {
 		return nextResetStep(verb, err)
 	}
 	switch {
+	case errors.Is(err, lxd.ErrCalledOff) && errors.Is(err, context.Canceled):
+		return "Interrupted. Nothing was left of it."
+	case errors.Is(err, lxd.ErrCalledOff):
+		return fmt.Sprintf("If it only needs longer, raise timeouts.%s. Nothing was left of it.", timeoutOf(verb))
 	case errors.Is(err, context.Canceled):
 		return "Interrupted. What the daemon had begun goes on; the next plan shows where it stands."
 	case errors.Is(err, lxd.ErrBusy):

@@ -40,6 +40,7 @@ func TestFailure(t *testing.T) {
 		"timed out importing": {verb: verbImport, err: of(lxd.ErrTimeout), summary: `Unable to import network "a"`, detail: []string{"timeouts.read"}},
 		"unknown outcome":     {verb: verbCreate, err: of(lxd.ErrUnknownOutcome), summary: `Unable to create network "a"`, detail: []string{"not known", "terraform plan"}},
 		"unreachable":         {verb: verbConnect, err: &lxd.NoDaemonError{Looked: []string{"/a/socket"}}, summary: `Unable to connect to network "a"`, detail: []string{"/a/socket", "bootstrap"}},
+		"called off":          {verb: verbCreate, err: of(lxd.ErrCalledOff), summary: `Unable to create network "a"`, detail: []string{"timeouts.create", "Nothing was left"}},
 		"interrupted":         {verb: verbCreate, err: fmt.Errorf("wait: %w", context.Canceled), summary: `Unable to create network "a"`, detail: []string{"Interrupted"}},
 		"refusal":             {verb: verbCreate, err: fmt.Errorf("wrapped: %w", refusal), summary: "Host refused: copy-on-write storage", detail: []string{"it copies", "evidence", "Use btrfs."}, path: "driver"},
 		"an argument's":       {verb: verbCreate, err: &lab.ArgumentError{Argument: "file.rootfs", Err: errors.New("no such file")}, summary: `Unable to create network "a"`, detail: []string{"No such file."}, path: "file.rootfs"},
