@@ -22,6 +22,8 @@ type CLI struct {
 	env          []string
 }
 
+const providerName = "terraform-provider-lab"
+
 // cliProvider is the provider's binary, built once for the process.
 var cliProvider once[string]
 
@@ -67,7 +69,7 @@ func (c *CLI) Script(t testing.TB, path string, args ...string) *exec.Cmd {
 		dir := filepath.Join(mirror, registry, "cowlab", "lab", "0.0.1", runtime.GOOS+"_"+runtime.GOARCH)
 		err := os.MkdirAll(dir, 0o700)
 		if err == nil {
-			err = os.Symlink(filepath.Join(c.binaries, "terraform-provider-lab"), filepath.Join(dir, "terraform-provider-lab_v0.0.1"))
+			err = os.Symlink(filepath.Join(c.binaries, providerName), filepath.Join(dir, "terraform-provider-lab_v0.0.1"))
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -75,6 +77,16 @@ func (c *CLI) Script(t testing.TB, path string, args ...string) *exec.Cmd {
 	}
 	command := exec.CommandContext(t.Context(), path, args...)
 	command.Env, command.WaitDelay = append(os.Environ(), "TERRAFORM="+c.program, "MIRROR="+mirror), time.Second
+	return command
+}
+
+// Setenv sets an environment variable for what is run from now on.
+func (c *CLI) Setenv(name, value string) { c.env = append(c.env, name+"="+value) }
+
+// Provider is the provider itself with arguments, ready to be started.
+func (c *CLI) Provider(ctx context.Context, args ...string) *exec.Cmd {
+	command := c.Command(ctx, args...)
+	command.Path = filepath.Join(c.binaries, providerName)
 	return command
 }
 
@@ -99,7 +111,7 @@ func buildProvider(ctx context.Context) (string, error) {
 		return "", err
 	}
 	dir := filepath.Join(space.dir, "provider")
-	build := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", filepath.Join(dir, "terraform-provider-lab"), ".")
+	build := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", filepath.Join(dir, providerName), ".")
 	build.Dir, build.WaitDelay = top, time.Second
 	if output, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%s: %w\n%s", build, err, output)
