@@ -119,6 +119,7 @@ func machineOf(live *api.Instance, declared map[string]string) *Machine {
 	}
 	machine.Running = live.StatusCode != api.Stopped
 	machine.Ready = decodeReady(live.Config[keyReady])
+	machine.ReadyRecorded = live.Config[keyReady] != ""
 	machine.Networks, machine.Devices = map[string]NIC{}, map[string]map[string]string{}
 	for name, device := range live.Devices {
 		switch nic, isNIC := nicOf(name, device); {

@@ -107,6 +107,8 @@ type Machine struct {
 	Location string
 	// Addresses are the global ones, while it runs.
 	Addresses Addresses
+	// ReadyRecorded says that the ready condition was read from the machine, where it is recorded.
+	ReadyRecorded bool
 }
 
 // MachineTimings are moments of making a machine, in milliseconds from the start of the work, and the length of the

@@ -169,6 +169,7 @@ func (r *machineResource) Read(ctx context.Context, req resource.ReadRequest, re
 		return
 	}
 	state.show(ctx, machine)
+	resp.Diagnostics.Append(state.showReady(ctx, machine)...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 }
 

@@ -4,6 +4,7 @@ package provider
 
 import (
 	"context"
+	"reflect"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -97,6 +98,29 @@ func readyOf(ctx context.Context, value types.Object) (lab.Ready, diag.Diagnosti
 		Command: model.Command, Systemd: model.Systemd.ValueBool(), CloudInit: model.CloudInit.ValueBool(),
 		Address: model.Address.ValueString(), TCPPort: model.TCPPort.ValueInt64(),
 	}, diags
+}
+
+// showReady shows the ready condition that is recorded on a machine where it is not the one of the state: a reset that
+// was killed half-way leaves that of the snapshot, and the next apply must know.
+func (m *machineModel) showReady(ctx context.Context, machine *lab.Machine) diag.Diagnostics {
+	known, diags := readyOf(ctx, m.Ready)
+	if m.Ready.IsNull() || !machine.ReadyRecorded || reflect.DeepEqual(known, machine.Ready) {
+		return diags
+	}
+	recorded := machine.Ready
+	shown := readyModel{Command: recorded.Command, Address: textOrNull(recorded.Address)}
+	if recorded.Systemd {
+		shown.Systemd = types.BoolValue(true)
+	}
+	if recorded.CloudInit {
+		shown.CloudInit = types.BoolValue(true)
+	}
+	if recorded.TCPPort != 0 {
+		shown.TCPPort = types.Int64Value(recorded.TCPPort)
+	}
+	ready, problems := types.ObjectValueFrom(ctx, m.Ready.AttributeTypes(ctx), shown)
+	m.Ready = ready
+	return append(diags, problems...)
 }
 
 // devicesOf reads devices in LXD's form.

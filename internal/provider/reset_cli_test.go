@@ -3,6 +3,7 @@
 package provider_test
 
 import (
+	"bytes"
 	"strings"
 	"syscall"
 	"testing"
@@ -30,8 +31,8 @@ resource "lab_machine" "m" {
   image       = "IMAGE"
   pool        = "POOL"
   networks    = { eth0 = { network = "NETWORK" } }
-  memory      = var.late ? "512MiB" : "256MiB"
-  description = var.late ? "late" : "early"
+  memory      = var.late && each.key == "a" ? "512MiB" : "256MiB"
+  description = var.late && each.key == "a" ? "late" : "early"
   ready       = { address = "ipv4", command = var.late ? ["test", "-d", "/root"] : ["true"] }
 }
 
@@ -80,17 +81,28 @@ func (s late) arguments(run string) []string {
 	return []string{"apply", "-auto-approve", "-no-color", "-var=late=true", "-var=run=" + run}
 }
 
-// applyKilled spoils the machines, begins to reset them, and has the whole of it killed when it is time.
-func (s late) applyKilled(run string, untilTime func(kill func())) {
+// applyKilled spoils the machines, begins to reset them, and has the whole of it killed when it is time, which comes
+// before it has ended by itself, or never.
+func (s late) applyKilled(run string, untilTime func(kill func(), ended <-chan struct{})) {
 	s.t.Helper()
 	s.mark(s.keys...)
 	command := s.Command(s.t.Context(), s.arguments(run)...)
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // the provider is killed with terraform
+	var output bytes.Buffer
+	command.Stdout, command.Stderr = &output, &output
 	if err := command.Start(); err != nil {
 		s.t.Fatal(err)
 	}
-	untilTime(func() { _ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL) })
-	_ = command.Wait() // killed, or just done
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = command.Wait() // killed, or just done
+	}()
+	untilTime(func() { _ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }, ended)
+	<-ended
+	if s.t.Failed() {
+		s.t.Logf("it printed:\n%s", output.String())
+	}
 }
 
 // converges makes sure that a plain apply finishes what was begun: disks, configuration, and nothing left to do.
@@ -103,7 +115,11 @@ func (s late) converges(run string) {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		if live.Config["limits.memory"] != "512MiB" || live.Description != "late" || !strings.Contains(live.Config["user.lab.ready"], "/root") {
+		memory, description := "512MiB", "late"
+		if key == "b" { // of which only the ready condition changed
+			memory, description = "256MiB", "early"
+		}
+		if live.Config["limits.memory"] != memory || live.Description != description || !strings.Contains(live.Config["user.lab.ready"], "/root") {
 			s.t.Errorf("machine %q has the configuration of its snapshot: %v, description %q", key, live.Config, live.Description)
 		}
 	}

@@ -27,7 +27,7 @@ func TestKilledResetIsFinishedByAnApply(t *testing.T) {
 		{"between restoring and putting back", lxdtest.Rule{Skip: 1, DropBefore: true}},
 	} {
 		proxy.Clear()
-		s.applyKilled(moment.name, func(kill func()) {
+		s.applyKilled(moment.name, func(kill func(), ended <-chan struct{}) {
 			killed := make(chan struct{})
 			rule := moment.rule
 			rule.Method, rule.Path, rule.Times = http.MethodPut, "/instances/"+s.prefix+"-b$", 1
@@ -35,7 +35,8 @@ func TestKilledResetIsFinishedByAnApply(t *testing.T) {
 			proxy.Add(rule)
 			select {
 			case <-killed:
-			case <-t.Context().Done():
+			case <-ended:
+				t.Errorf("the apply ended before the moment %s", moment.name)
 			}
 		})
 		s.converges(moment.name)
@@ -54,11 +55,11 @@ func TestAccSoakOfKilledResets(t *testing.T) {
 	undisturbed := time.Since(start)
 	for run := range runs {
 		after := rand.N(undisturbed) //nolint:gosec // no secret
-		s.applyKilled(fmt.Sprint(run), func(kill func()) {
+		s.applyKilled(fmt.Sprint(run), func(kill func(), ended <-chan struct{}) {
 			timer := time.NewTimer(after)
 			select {
 			case <-timer.C:
-			case <-t.Context().Done():
+			case <-ended:
 			}
 			kill()
 		})
