@@ -68,7 +68,7 @@ func TestPublishThatIsInterrupted(t *testing.T) {
 	spec.Setup = []lab.Setup{{Command: []string{"sh", "-c", "dd if=/dev/urandom of=/root/data bs=1M count=100"}}}
 	machine, _ := create(t, direct, spec)
 	publish := &lab.ImagePublish{Source: lab.SourceID{Machine: machine.ID}, Stop: true}
-	for name, asked := range map[string]string{"copying": "/1.0/instances", "writing": "/1.0/images"} {
+	interrupted := func(asked string) {
 		proxy, l := through(t, host)
 		ctx, interrupt := context.WithCancel(t.Context())
 		defer interrupt()
@@ -80,13 +80,15 @@ func TestPublishThatIsInterrupted(t *testing.T) {
 		}})
 		image, _, _, err := l.CreateImage(ctx, lab.ImageSpec{Publish: publish})
 		if image != nil || !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: got %v, %v", name, image, err)
+			t.Errorf("after %s: got %v, %v", asked, image, err)
 		}
 		live, err := direct.Machine(t.Context(), machine.ID, nil)
 		if err != nil || !live.Running {
-			t.Errorf("%s: the source does not run again: %v", name, err)
+			t.Errorf("after %s: the source does not run again: %v", asked, err)
 		}
 	}
+	interrupted("/1.0/instances") // it copies
+	interrupted("/1.0/images")    // it writes
 	wantNothingPublished(t, host)
 }
 

@@ -155,8 +155,10 @@ func TestImageWhosePoolGoesMeanwhile(t *testing.T) {
 	daemon, proxy, tf := faulty(t)
 	image := tf.resource("lab_image")
 	image.mustApply(actionCreate, args{"file": newImageFiles(t, "a")})
-	proxy.Add(lxdtest.Rule{Method: http.MethodDelete, Path: `/images/`, Times: 2, Status: http.StatusBadRequest,
-		Error: `Error deleting image from storage pool "pool": Storage volume "a" does not exist on pool "pool": Storage volume not found`})
+	proxy.Add(lxdtest.Rule{
+		Method: http.MethodDelete, Path: `/images/`, Times: 2, Status: http.StatusBadRequest,
+		Error: `Error deleting image from storage pool "pool": Storage volume "a" does not exist on pool "pool": Storage volume not found`,
+	})
 	image.mustDestroy()
 	if left, err := daemon.Client(t).GetImageFingerprints(); err != nil || len(left) > 0 {
 		t.Errorf("left over: %v, %v", left, err)

@@ -3,6 +3,7 @@
 package provider
 
 import (
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -23,9 +24,7 @@ func offer(t *testing.T, server *lxdtest.ImageServer, content string) string {
 // remote is an image on a server, with more arguments.
 func remote(server *lxdtest.ImageServer, more args) args {
 	arguments := args{"server": server.URL(), "certificate": server.Certificate()}
-	for name, value := range more {
-		arguments[name] = value
-	}
+	maps.Copy(arguments, more)
 	return arguments
 }
 

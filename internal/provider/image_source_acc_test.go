@@ -55,7 +55,7 @@ resource "lab_machine" "m" {
 		}))
 	}
 	both := plan(map[string]plancheck.ResourceActionType{at: replaces, "lab_machine.m": replaces})
-	apply(t, func(t *testing.T) { gone(host, "images/"+first, "images/"+second)(t) },
+	apply(t, func(t *testing.T) { t.Helper(); gone(host, "images/"+first, "images/"+second)(t) },
 		resource.TestStep{
 			Config: config(""),
 			ConfigStateChecks: []statecheck.StateCheck{

@@ -24,7 +24,7 @@ func fingerprintValidator() validator.String {
 }
 
 func imageFileAttribute() schema.SingleNestedAttribute {
-	path := stringvalidator.LengthAtLeast(1)
+	filled := stringvalidator.LengthAtLeast(1)
 	return schema.SingleNestedAttribute{
 		MarkdownDescription: "Files of the host that Terraform runs on. Other contents, also under the same path, replace the image; the same contents under " +
 			"another path do not. Files that are gone are no reason to do anything while the daemon has the image.",
@@ -34,12 +34,12 @@ func imageFileAttribute() schema.SingleNestedAttribute {
 			"metadata": schema.StringAttribute{
 				MarkdownDescription: "A unified image tarball, or the metadata tarball of an image in two files.",
 				Required:            true,
-				Validators:          []validator.String{path},
+				Validators:          []validator.String{filled},
 			},
 			"rootfs": schema.StringAttribute{
 				MarkdownDescription: "The root file system of an image in two files: squashfs or a tarball for containers, qcow2 for virtual machines.",
 				Optional:            true,
-				Validators:          []validator.String{path},
+				Validators:          []validator.String{filled},
 			},
 			"sha256": schema.StringAttribute{
 				MarkdownDescription: "What the files, one after the other, must hash to: the image's fingerprint. Files that do not are refused. " +
