@@ -83,6 +83,7 @@ func rawBranch(b *testing.B, client lxdclient.InstanceServer, source lab.SourceI
 // growth is by how much the pool of a host grew.
 func growth(t testing.TB, host *acctest.Host, work func()) int64 {
 	t.Helper()
+	clean(t, host) // what was deleted before must not be taken for it
 	before := used(t, host)
 	work()
 	grown := used(t, host) - before
