@@ -65,6 +65,6 @@ func newRoot(version string, newProvider func() provider.Provider) *cobra.Comman
 		},
 	}
 	root.Flags().BoolVar(&underDebugger, "debug", false, "serve in a way that a debugger can be attached to")
-	root.AddCommand(newBootstrap(version), newCapability(version))
+	root.AddCommand(newBootstrap(version), newCapability(version), newBench(version))
 	return root
 }
