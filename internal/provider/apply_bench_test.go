@@ -4,6 +4,7 @@ package provider_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -117,7 +118,7 @@ func processorTime(b *testing.B, pid int) time.Duration {
 		b.Fatal(err)
 	}
 	// The fields after the program's name, which is in brackets: the 12th and 13th are user and system time.
-	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	user, userErr := strconv.Atoi(fields[11])
 	system, systemErr := strconv.Atoi(fields[12])
 	if userErr != nil || systemErr != nil {
