@@ -102,12 +102,19 @@ func (d *Daemon) await(ctx context.Context, ask string, operation *api.Operation
 	if api.StatusErrorCheck(err, http.StatusNotFound) {
 		return nil, unknown(fmt.Errorf("the daemon does not know its operation %s any more: %w", operation.ID, err))
 	}
-	if err != nil {
-		return nil, unknown(lost(err))
-	}
-	ended, err := response.MetadataAsOperation()
-	switch {
+	var ended *api.Operation
+	switch failed := failedOperation(err); {
+	case failed:
+		if ended = d.endedOperation(ctx, operation.ID); ended == nil {
+			return nil, classifyOperation(ask, err.Error())
+		}
 	case err != nil:
+		return nil, unknown(lost(err))
+	default:
+		ended, err = response.MetadataAsOperation()
+	}
+	switch {
+	case ended == nil:
 		return nil, unknown(err)
 	case !ended.StatusCode.IsFinal():
 		return nil, unknown(fmt.Errorf("the daemon gave up waiting for its operation %s, which is %s", operation.ID, ended.Status))
@@ -116,6 +123,20 @@ func (d *Daemon) await(ctx context.Context, ask string, operation *api.Operation
 	default:
 		return ended, nil
 	}
+}
+
+// failedOperation says whether the answer to a wait is the failure of what was waited for. Newer daemons
+// give the error in the place of the operation, after they have sent the status of a success.
+func failedOperation(err error) bool { return api.StatusErrorCheck(err, http.StatusOK) }
+
+// endedOperation reads an operation that has ended, for what it says beside its error. It is nil when the daemon has
+// forgotten it, as it does after some seconds.
+func (d *Daemon) endedOperation(ctx context.Context, id string) *api.Operation {
+	operation, _, err := d.client(ctx).GetOperation(id)
+	if err != nil || !operation.StatusCode.IsFinal() {
+		return nil
+	}
+	return operation
 }
 
 // outgoing is a request on its way to the daemon.

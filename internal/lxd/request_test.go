@@ -75,6 +75,30 @@ func TestChangesAreWaitedFor(t *testing.T) {
 	}
 }
 
+func TestFailedOperationOfANewerDaemon(t *testing.T) {
+	t.Parallel()
+	for name, options := range map[string][]lxdtest.Option{"older": nil, "newer": {lxdtest.WithWaitErrors()}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			options := append(options, lxdtest.WithExec(func(context.Context, lxdtest.Exec) lxdtest.ExecResult {
+				return lxdtest.ExecResult{Code: 127}
+			}))
+			d, server := inMemory(t, options...)
+			start := api.InstanceStatePut{Action: "start"}
+			must(t, d.SetInstanceState(patient(t), "m", start))
+			if err := d.SetInstanceState(patient(t), "m", start); !isOnly(err, ErrRefused) || !strings.Contains(err.Error(), "already running") {
+				t.Errorf("started twice: got %v, want the daemon's own words", err)
+			}
+			if got, err := d.ExitCode(patient(t), "m", "none"); err != nil || got != 127 {
+				t.Errorf("a command that is not there: got %d, %v", got, err)
+			}
+			if waits(server) == 0 {
+				t.Error("nothing was waited for")
+			}
+		})
+	}
+}
+
 func TestContactLost(t *testing.T) {
 	t.Parallel()
 	isDelete := func(r *http.Request) bool { return r.Method == http.MethodDelete }

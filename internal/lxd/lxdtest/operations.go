@@ -135,6 +135,9 @@ func (s *Server) operationWait(w http.ResponseWriter, r *http.Request) {
 	}
 	s.mu.Lock()
 	send := value(op.Operation).render()
+	if s.settings.waitErrors && op.Err != "" {
+		send = failed(api.NewStatusError(http.StatusOK, op.Err)).render()
+	}
 	s.mu.Unlock()
 	send(w)
 }

@@ -26,6 +26,7 @@ type settings struct {
 	listed      []string // drivers that the daemon names
 	usable      []string // drivers whose tools are there
 	disk        Disk
+	waitErrors  bool
 	async       bool
 	latency     func(Work) time.Duration
 	exec        func(context.Context, Exec) ExecResult
@@ -131,6 +132,10 @@ func WithAsyncChanges() Option {
 		WithExtensions("storage_and_profile_operations", "storage_and_network_operations")(s)
 	}
 }
+
+// WithWaitErrors makes the daemon answer a wait for an operation that failed with the error in the place of the operation,
+// under the status of a success, as newer daemons do.
+func WithWaitErrors() Option { return func(s *settings) { s.waitErrors = true } }
 
 // WithVirtualMachines makes virtual machines operational.
 func WithVirtualMachines() Option {
