@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -152,18 +153,18 @@ func publishWithFault(t *testing.T, rule lxdtest.Rule, skip int) (done bool) {
 	source := golden(t, server)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	hit := false
+	var hit atomic.Bool
 	rule.Skip, rule.Times = skip, 1
 	interrupt := rule.Status == 0 && !rule.DropAfter
 	rule.Do = func() {
-		hit = true
+		hit.Store(true)
 		if interrupt {
 			cancel()
 		}
 	}
 	proxy.Add(rule)
 	image, owned, _, err := l.CreateImage(ctx, lab.ImageSpec{Publish: &lab.ImagePublish{Source: source, Stop: true}})
-	if !hit {
+	if !hit.Load() {
 		if err != nil {
 			t.Errorf("nothing failed, and yet: %v", err)
 		}
