@@ -69,6 +69,22 @@ func wantMeasured(t *testing.T, manifest *Manifest, rows []Row, measures map[str
 	}
 }
 
+// complete runs a campaign to its end, without a failed trial.
+func complete(t *testing.T, campaign Campaign, o Options) (Manifest, []Row) {
+	t.Helper()
+	err := Execute(t.Context(), campaign, o)
+	manifest, rows := kept(t, o.Dir)
+	for _, row := range rows {
+		if row.Error != "" && !row.Interrupted {
+			t.Errorf("%s %s, round %d: %s", row.Kind, row.Subject, row.Round, row.Error)
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return manifest, rows
+}
+
 func TestAccProvisioning(t *testing.T) {
 	t.Parallel()
 	host, g, facts := ground(t)
@@ -91,10 +107,7 @@ func TestAccProvisioning(t *testing.T) {
 	before := len(rows)
 
 	o.Progress = nil
-	if err := Execute(t.Context(), campaign, o); err != nil {
-		t.Fatal(err)
-	}
-	manifest, rows = kept(t, dir)
+	manifest, rows = complete(t, campaign, o)
 	steps := []string{diskMS, memoryMS, cleanupMS, machineCPUMS}
 	wantMeasured(t, &manifest, rows, map[string][]string{
 		"fresh": append(steps, prepareMS, createMS), "export": append(steps, loadMS), "branch": append(steps, loadMS), "existing": steps,
@@ -115,11 +128,7 @@ func TestAccInnerLoop(t *testing.T) {
 	t.Parallel()
 	host, g, facts := ground(t)
 	campaign := &InnerLoop{Ground: g, Drivers: []string{plainDriver, capability.DefaultDriver, "ceph"}}
-	dir := t.TempDir()
-	if err := Execute(t.Context(), campaign, Options{Dir: dir, Host: facts}); err != nil {
-		t.Fatal(err)
-	}
-	manifest, rows := kept(t, dir)
+	manifest, rows := complete(t, campaign, Options{Dir: t.TempDir(), Host: facts})
 	measures := []string{launchMS, launchedMS, snapshot1, snapshot3, restoreMS, restoredMS, fourLaunchMS, fourCycleMS, fourRemoveMS, snapshotsBytes}
 	wantMeasured(t, &manifest, rows, map[string][]string{plainDriver: measures, capability.DefaultDriver: measures})
 	wantGone(t, host, &manifest)

@@ -26,7 +26,7 @@ func TestStoragePoolOnACluster(t *testing.T) {
 	}
 	const (
 		at  = "lab_storage_pool.p"
-		all = `m1 = { size = "2GiB" }, m2 = { size = "2GiB" }, m3 = { size = "2GiB" }`
+		all = `m1 = { size = "5GiB" }, m2 = { size = "5GiB" }, m3 = { size = "5GiB" }`
 	)
 	left := func(t *testing.T) { t.Helper(); gone(members[0], "storage-pools/"+name)(t) }
 	apply(t, func(t *testing.T) {
@@ -37,7 +37,7 @@ func TestStoragePoolOnACluster(t *testing.T) {
 		}
 	},
 		resource.TestStep{
-			Config: config(`m1 = { size = "2GiB" }, m3 = {}`), PlanOnly: true,
+			Config: config(`m1 = { size = "5GiB" }, m3 = {}`), PlanOnly: true,
 			ExpectError: regexp.MustCompile(`Host\s+refused:\s+cluster(.|\n)*none\s+is\s+asked\s+for\s+on\s+m2`),
 		},
 		resource.TestStep{Config: config(all), ExpectError: regexp.MustCompile(`Unable\s+to\s+create\s+storage\s+pool(.|\n)*mkfs\.btrfs`)},
@@ -47,10 +47,10 @@ func TestStoragePoolOnACluster(t *testing.T) {
 			ConfigPlanChecks: plan(map[string]plancheck.ResourceActionType{at: creates}),
 			ConfigStateChecks: []statecheck.StateCheck{
 				statecheck.ExpectKnownValue(at, tfjsonpath.New("verification").AtMapKey("restore").AtMapKey("verdict"), knownvalue.StringExact("proven")),
-				statecheck.ExpectKnownValue(at, tfjsonpath.New("members").AtMapKey("m2").AtMapKey("size"), knownvalue.StringExact("2GiB")),
+				statecheck.ExpectKnownValue(at, tfjsonpath.New("members").AtMapKey("m2").AtMapKey("size"), knownvalue.StringExact("5GiB")),
 			},
 		},
-		resource.TestStep{Config: config(`m1 = { size = "2GiB" }, m2 = { size = "2048MiB" }, m3 = { size = "2GiB" }`), ConfigPlanChecks: nothing()},
+		resource.TestStep{Config: config(`m1 = { size = "5GiB" }, m2 = { size = "5120MiB" }, m3 = { size = "5GiB" }`), ConfigPlanChecks: nothing()},
 		resource.TestStep{ResourceName: at, ImportState: true, ImportStateVerify: true, ImportStateVerifyIgnore: []string{"timings", "members"}},
 		resource.TestStep{
 			Config:           on(members[1], fill(poolConfig, "NAME", name, "ARGUMENTS", "description = \"seen from another member\"\n  members = {"+all+"}")),
