@@ -7,6 +7,8 @@
 #
 # Three ways to apply are compared: the plain one; -refresh=false, which trusts the state and saves the reading of every
 # object; and -target on the reset besides, which saves the planning of what the reset does not need.
+# For these four machines both save less than one round differs from the next (medians of 5.5, 5.7 and 5.7 s on a busy host
+# of two processors, of which the reset itself takes 3.9 s): a plan reads them all with one request.
 # TERRAFORM is the program to use, MIRROR a directory to install the provider from, IMAGE a directory with the image.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
