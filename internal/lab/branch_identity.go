@@ -45,19 +45,22 @@ func (l *Lab) renewMachineID(ctx context.Context, spec *BranchSpec, from *origin
 // writeMachineID renews the machine id of a stopped container.
 func (l *Lab) writeMachineID(ctx context.Context, machine string) error {
 	id := newMachineID()
+	return l.eachMachineID(ctx, machine, func(path string) error {
+		return l.daemon.PushFile(ctx, machine, lxd.File{Path: path, Content: []byte(id + "\n"), Mode: machineIDMode})
+	})
+}
+
+// eachMachineID does something with each file of a stopped container that holds a machine id.
+func (l *Lab) eachMachineID(ctx context.Context, machine string, do func(path string) error) error {
 	for _, path := range machineIDFiles {
-		old, err := l.daemon.File(ctx, machine, path)
-		if errors.Is(err, lxd.ErrNotFound) {
+		id, err := l.daemon.File(ctx, machine, path)
+		if errors.Is(err, lxd.ErrNotFound) || (err == nil && !machineIDForm.Match(id)) {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		if !machineIDForm.Match(old) {
-			continue
-		}
-		err = l.daemon.PushFile(ctx, machine, lxd.File{Path: path, Content: []byte(id + "\n"), Mode: machineIDMode})
-		if err != nil {
+		if err := do(path); err != nil {
 			return err
 		}
 	}

@@ -56,17 +56,13 @@ func (l *Lab) origin(ctx context.Context, id SourceID) (*origin, error) {
 		expandedConfig: live.ExpandedConfig, expandedDevices: live.ExpandedDevices,
 	}
 	if id.IsSnapshot() {
-		snapshot, err := l.daemon.Snapshot(ctx, id.Machine.Name, id.Snapshot.Name)
+		snapshot, err := l.liveSnapshot(ctx, *id.Snapshot)
 		if err != nil {
 			return nil, err
 		}
-		found := snapshotOf(id.Machine, snapshot)
-		if !found.ID.CreatedAt.Equal(id.Snapshot.CreatedAt) {
-			return nil, otherSnapshot(*id.Snapshot, found.ID.CreatedAt)
-		}
 		from.config, from.devices, from.profiles = snapshot.Config, snapshot.Devices, snapshot.Profiles
 		from.expandedConfig, from.expandedDevices = snapshot.ExpandedConfig, snapshot.ExpandedDevices
-		from.expires = found.ExpiresAt
+		from.expires = snapshotOf(id.Machine, snapshot).ExpiresAt
 	}
 	for name, device := range from.expandedDevices {
 		if isRoot(device) {

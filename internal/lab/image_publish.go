@@ -159,26 +159,14 @@ func (o *origin) copyPost(name string) api.InstancesPost {
 // clearMachineID takes its machine id away from a copy of a container. Each machine of the image gets one of its own at
 // its first boot.
 func (l *Lab) clearMachineID(ctx context.Context, machine string) error {
-	for _, path := range machineIDFiles {
-		id, err := l.daemon.File(ctx, machine, path)
-		if errors.Is(err, lxd.ErrNotFound) || (err == nil && !machineIDForm.Match(id)) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
+	return l.eachMachineID(ctx, machine, func(path string) error {
 		// An empty file gets an id at every boot, and unlike one that is not there it does not make systemd take the boot
 		// for the first one ever. D-Bus makes its own only where it is not there.
 		if path == machineIDFiles[0] {
-			err = l.daemon.PushFile(ctx, machine, lxd.File{Path: path, Mode: machineIDMode})
-		} else {
-			err = l.daemon.RemoveFile(ctx, machine, path)
+			return l.daemon.PushFile(ctx, machine, lxd.File{Path: path, Mode: machineIDMode})
 		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+		return l.daemon.RemoveFile(ctx, machine, path)
+	})
 }
 
 // shutDownPatience is how long a guest may take to shut down by itself.

@@ -109,20 +109,25 @@ func (l *Lab) Snapshot(ctx context.Context, id SnapshotID) (*Snapshot, error) {
 	if _, _, err := l.own(ctx, id.Machine); err != nil {
 		return nil, err
 	}
+	live, err := l.liveSnapshot(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return snapshotOf(id.Machine, live), nil
+}
+
+// liveSnapshot reads a snapshot as the daemon gives it, of a machine that is known to be the one that is meant.
+func (l *Lab) liveSnapshot(ctx context.Context, id SnapshotID) (*api.InstanceSnapshot, error) {
 	live, err := l.daemon.Snapshot(ctx, id.Machine.Name, id.Name)
 	if err != nil {
 		return nil, err
 	}
-	snapshot := snapshotOf(id.Machine, live)
-	if !snapshot.ID.CreatedAt.Equal(id.CreatedAt) {
-		return nil, otherSnapshot(id, snapshot.ID.CreatedAt)
+	if !live.CreatedAt.Equal(id.CreatedAt) {
+		return nil, &lxd.Error{Ask: fmt.Sprintf("read snapshot %q of machine %q", id.Name, id.Machine.Name), Kind: lxd.ErrNotFound, Err: fmt.Errorf(
+			"the snapshot taken at %s is gone; the one of this name now was taken at %s",
+			id.CreatedAt.Format(time.RFC3339), live.CreatedAt.UTC().Format(time.RFC3339))}
 	}
-	return snapshot, nil
-}
-
-func otherSnapshot(id SnapshotID, found time.Time) error {
-	return &lxd.Error{Ask: fmt.Sprintf("read snapshot %q of machine %q", id.Name, id.Machine.Name), Kind: lxd.ErrNotFound, Err: fmt.Errorf(
-		"the snapshot taken at %s is gone; the one of this name now was taken at %s", id.CreatedAt.Format(time.RFC3339), found.Format(time.RFC3339))}
+	return live, nil
 }
 
 // RefreshSnapshot is [Lab.Snapshot] for many snapshots at once, which may miss what others changed within the last
