@@ -35,7 +35,8 @@ type Options struct {
 	WithoutTools []string
 	// HTTPS makes the daemon listen on a loopback port too.
 	HTTPS bool
-	// DiskSize, such as "256M", puts the daemon's directory on a file system of that size: a disk that is nearly full.
+	// DiskSize, such as "256M", puts the daemon's directory on a file system of its own of that size: a disk that is nearly full, or
+	// one on which nobody else writes.
 	DiskSize string
 }
 

@@ -56,7 +56,8 @@ func holdings(t *testing.T, h *acctest.Host, pool string) []string {
 
 func TestAccProofTellsCopyOnWriteFromCopies(t *testing.T) {
 	t.Parallel()
-	h := acctest.Start(t, acctest.Options{})
+	// The space of directories is that of their disk, on which other tests write and delete unless it is one of its own.
+	h := acctest.Start(t, acctest.Options{DiskSize: "8G"})
 	cow, plain := newPool(t, h, "btrfs", map[string]string{"size": "4GiB"}), newPool(t, h, "dir", nil)
 	_, checker := connect(t, h)
 
