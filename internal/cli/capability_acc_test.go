@@ -34,7 +34,8 @@ func TestAccCapability(t *testing.T) {
 
 func TestAccCapabilityOfADegradedHost(t *testing.T) {
 	t.Parallel()
-	h := acctest.Start(t, acctest.Options{WithoutTools: []string{"btrfs", "mkfs.btrfs"}})
+	// A disk of its own, since directories are judged by the space of their disk.
+	h := acctest.Start(t, acctest.Options{WithoutTools: []string{"btrfs", "mkfs.btrfs"}, DiskSize: "8G"})
 	plain := acctest.Name(t, "plain")
 	h.LXC(t, "storage", "create", plain, "dir")
 	wantCapability(t, h, nil, exitMissing, "is not adequate", "mkfs.btrfs", "What helps: ", "In the way: copy_on_write_pool of host (absent)")
