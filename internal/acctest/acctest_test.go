@@ -88,7 +88,7 @@ func TestTwoDaemonsAtOnce(t *testing.T) {
 		h.LXC(t, "launch", h.Tiny(t).Fingerprint, "same", "--storage", h.Pool(t), "--network", h.Network(t))
 	}
 	a.LXC(t, "delete", "--force", "same")
-	if got := b.LXC(t, "exec", "same", "--", "hostname"); got != "same" {
+	if got := b.In(t, "same", "hostname"); got != "same" {
 		t.Errorf("hostname prints %q", got)
 	}
 	if a.Pool(t) == b.Pool(t) || a.Network(t) == b.Network(t) {
@@ -149,7 +149,7 @@ func TestKillAndRestart(t *testing.T) {
 		t.Errorf("dialling a killed daemon: %v, want a refused connection", err)
 	}
 	h.Restart(t)
-	if got := h.LXC(t, "exec", name, "--", "cat", "/run/mark"); got != "alive" {
+	if got := h.In(t, name, "cat /run/mark"); got != "alive" {
 		t.Errorf("the machine did not outlive its daemon: %q", got)
 	}
 }

@@ -72,7 +72,7 @@ func TestBorrowedProjectIsGivenBack(t *testing.T) {
 	if diff := cmp.Diff(before, holdingsOf(t, lender)); diff != "" {
 		t.Errorf("what the owner sees has changed (-before +after):\n%s", diff)
 	}
-	if got := lender.LXC(t, "exec", "theirs", "--", "hostname"); got != "theirs" {
+	if got := lender.In(t, "theirs", "hostname"); got != "theirs" {
 		t.Errorf("the owner's machine answers %q", got)
 	}
 }

@@ -55,7 +55,7 @@ func TestResetAction(t *testing.T) {
 	if told := strings.Join(progress, "\n"); !strings.Contains(told, "x: restoring") || !strings.Contains(told, "x: usable") || !strings.Contains(told, "usable after") {
 		t.Errorf("it told of %q", progress)
 	}
-	if got := host.LXC(t, "exec", machine.text("name"), "--", "ls", "/root"); got != "" {
+	if got := host.In(t, machine.text("name"), "ls /root"); got != "" {
 		t.Errorf("the disk did not go back: %q", got)
 	}
 
