@@ -99,7 +99,9 @@ func (d *Daemon) firstAnswer(ctx context.Context, timeout time.Duration) (*api.S
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
 		return nil, &Error{Ask: ask, Kind: ErrUnreachable, Err: &TimeoutError{
 			Condition: "the daemon has said who it is",
-			LastSeen:  "it takes connections but does not answer; its log may say why, and a restart may help",
+			LastSeen: "it takes connections but does not answer. LXD waits for each client of its socket to say something before " +
+				"it turns to the next, so one that connected and is silent (ss -xp shows them) holds up all; its log may say more, " +
+				"and a restart may help",
 			Waited:    time.Since(started), Cause: limited.Err(),
 		}}
 	}

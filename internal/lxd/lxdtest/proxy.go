@@ -65,7 +65,9 @@ func NewProxy(t testing.TB, socket string) *Proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	// A connection that is kept, or was opened for a request that then went by another one, says nothing; LXD answers
+	// nobody else until it does (listeners.StarttlsListener.Accept).
+	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", socket)
 	}}
 	p := &Proxy{socket: filepath.Join(dir, "unix.socket"), ended: make(chan struct{}), forward: &httputil.ReverseProxy{
@@ -83,7 +85,6 @@ func NewProxy(t testing.TB, socket string) *Proxy {
 	t.Cleanup(func() {
 		close(p.ended)
 		stop()
-		transport.CloseIdleConnections()
 		if err := os.RemoveAll(dir); err != nil {
 			t.Error(err)
 		}

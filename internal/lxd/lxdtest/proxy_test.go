@@ -6,13 +6,18 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"net"
 	"net/http"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	lxd "github.com/canonical/lxd/client"
 	"github.com/canonical/lxd/shared/api"
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/cowlab/terraform-provider-lab/internal/acctest"
 	"github.com/cowlab/terraform-provider-lab/internal/lxd/lxdtest"
@@ -175,5 +180,50 @@ func passWebsockets(t *testing.T, socket, image string) {
 	<-args.DataDone
 	if code := op.Get().Metadata["return"]; code != 5.0 || out.String() != "hello\n" {
 		t.Errorf("the command returned %v and printed %q", code, out.String())
+	}
+}
+
+// LXD answers nobody while a client of its socket is silent, so the proxy leaves it no connection that is.
+func TestProxyLeavesNoSilentConnection(t *testing.T) {
+	t.Parallel()
+	socket := filepath.Join(t.TempDir(), "s")
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	states := make(chan http.ConnState, 1000)
+	daemon := &http.Server{
+		ReadHeaderTimeout: time.Minute,
+		Handler:           http.NotFoundHandler(),
+		ConnState:         func(_ net.Conn, state http.ConnState) { states <- state },
+	}
+	go func() { _ = daemon.Serve(listener) }()
+	t.Cleanup(func() { _ = daemon.Close() })
+	proxy := lxdtest.NewProxy(t, socket)
+	group := errgroup.Group{}
+	const requests = 20
+	for range requests {
+		group.Go(func() error {
+			_, err := lxd.ConnectLXDUnixWithContext(t.Context(), proxy.Socket(), nil)
+			if err == nil || !strings.Contains(err.Error(), "404") {
+				return fmt.Errorf("got %w, want the answer from behind the proxy", err)
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[http.ConnState]int{}
+	for seen[http.StateClosed] < requests {
+		select {
+		case state := <-states:
+			seen[state]++
+		case <-time.After(time.Minute):
+			t.Fatalf("connections were left open: %v", seen)
+		}
+	}
+	if diff := cmp.Diff(map[http.ConnState]int{http.StateNew: requests, http.StateActive: requests, http.StateClosed: requests}, seen); diff != "" {
+		t.Errorf("what became of the connections (-want +got):\n%s", diff)
 	}
 }
