@@ -43,6 +43,18 @@ func launch(t *testing.T, d *Daemon, h *acctest.Host) string {
 	return name
 }
 
+// whole runs a command, again where a busy LXD 5.0 lost the output that it should have.
+func whole(t *testing.T, d *Daemon, machine string, command Command, speaks bool) *CommandResult {
+	t.Helper()
+	for tries := 1; ; tries++ {
+		result, err := d.Exec(patient(t), machine, command)
+		must(t, err)
+		if !speaks || len(result.Stdout) > 0 || tries == 5 {
+			return result
+		}
+	}
+}
+
 // shell runs a script, which must succeed, and returns what it printed, without the last line break.
 func shell(t *testing.T, d *Daemon, machine, script string) string {
 	t.Helper()
@@ -80,8 +92,7 @@ func TestAccExec(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := d.Exec(patient(t), machine, test.command)
-			must(t, err)
+			got := whole(t, d, machine, test.command, test.stdout != "")
 			want := &CommandResult{ExitCode: test.code, Stdout: []byte(test.stdout), Stderr: []byte(test.stderr)}
 			if diff := cmp.Diff(want, got, cmp.Comparer(bytes.Equal)); diff != "" {
 				t.Errorf("result differs (-want +got):\n%s", diff)
@@ -106,8 +117,7 @@ func TestAccExec(t *testing.T) {
 	})
 	t.Run("a long output keeps its end", func(t *testing.T) {
 		t.Parallel()
-		got, err := d.Exec(patient(t), machine, Command{Args: []string{"seq", "100000"}})
-		must(t, err)
+		got := whole(t, d, machine, Command{Args: []string{"seq", "100000"}}, true)
 		if len(got.Stdout) != outputLimit || !bytes.HasSuffix(got.Stdout, []byte("\n99999\n100000\n")) {
 			t.Errorf("kept %d bytes that end in %q", len(got.Stdout), got.Stdout[max(0, len(got.Stdout)-20):])
 		}
