@@ -41,7 +41,11 @@ func source(t *testing.T, server *lxdtest.Server, post api.InstancesPost) lab.So
 	if post.Devices == nil {
 		post.Devices = map[string]map[string]string{}
 	}
-	post.Devices["root"] = map[string]string{"type": "disk", "path": "/", "pool": "pool"}
+	root := map[string]string{"type": "disk", "path": "/", "pool": "pool"}
+	if post.Config["migration.stateful"] == "true" {
+		root["size.state"] = "2GiB" // without room for the memory, it does not start
+	}
+	post.Devices["root"] = root
 	wait(t)(client.CreateInstance(post))
 	live, _, err := client.GetInstance("source")
 	if err != nil {

@@ -151,17 +151,24 @@ var harmless = []string{"Executing command", "Showing console"}
 // Idle waits until the daemon runs no operation that changes the machine. The context is the only deadline.
 func (d *Daemon) Idle(ctx context.Context, machine string) error {
 	return Poll(ctx, fmt.Sprintf("the daemon runs no other operation on machine %q", machine), func(ctx context.Context) (bool, string, error) {
-		operations, err := d.client(ctx).GetOperations()
-		if err != nil {
-			return false, "", classify("list the daemon's operations", err)
-		}
-		for _, operation := range operations {
-			if touches(operation, machine) {
-				return false, fmt.Sprintf("operation %s (%s), %s", operation.ID, operation.Description, operation.Status), nil
-			}
-		}
-		return true, "", nil
+		doing, err := d.Doing(ctx, machine)
+		return err == nil && doing == "", doing, err
 	})
+}
+
+// Doing describes an operation of the daemon's that is at work on the machine; it is empty when there is none. Meanwhile
+// the machine's own state says little: LXD 5.0 shows a virtual machine as stopped while its memory is being captured.
+func (d *Daemon) Doing(ctx context.Context, machine string) (string, error) {
+	operations, err := d.client(ctx).GetOperations()
+	if err != nil {
+		return "", classify("list the daemon's operations", err)
+	}
+	for _, operation := range operations {
+		if touches(operation, machine) {
+			return fmt.Sprintf("operation %s (%s), %s", operation.ID, operation.Description, operation.Status), nil
+		}
+	}
+	return "", nil
 }
 
 // touches says whether an operation is at work on a machine.

@@ -64,6 +64,9 @@ func (s *Server) fillFromCopy(i *instance, req *api.InstancesPost, source *insta
 		i.Profiles = slices.Clone(profiles)
 	}
 	i.Stateful = req.Stateful && from != nil && from.Stateful
+	if i.Stateful {
+		i.kept = from.boot
+	}
 	withSnapshots := from == nil && !req.Source.InstanceOnly && !req.Source.ContainerOnly && len(source.snapshots) > 0
 	return s.register(i, "copy", func(p *pool) (*volume, error) {
 		v, err := s.copyVolume(p, source, from, withSnapshots)

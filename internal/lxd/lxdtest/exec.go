@@ -89,6 +89,9 @@ func (s *Server) runCommand(ctx context.Context, op *operation, e Exec) (ExecRes
 	if ctx.Err() != nil {
 		result.Code = codeKilled
 	}
+	if result.Err != "" {
+		return result, internalf("%s", result.Err)
+	}
 	op.Metadata = map[string]any{"return": result.Code}
 	if result.Code == codeNotFound {
 		return result, internalf("Command not found")

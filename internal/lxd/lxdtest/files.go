@@ -22,6 +22,9 @@ func (s *Server) file(r *http.Request) (*instance, string, error) {
 	if name == "" {
 		return nil, "", api.StatusErrorf(http.StatusBadRequest, "Missing path argument")
 	}
+	if i.virtual() && !i.running() {
+		return nil, "", internalf("LXD VM agent isn't currently running")
+	}
 	return i, path.Join("/", name), nil
 }
 

@@ -20,12 +20,16 @@ type instance struct {
 	snapshots []*snapshot
 	busy      string            // the operation that holds the instance, if any
 	addresses map[string]string // by interface, while it runs
+	boot      string            // what its memory is of, while it runs
+	kept      string            // the same of memory that is on its disk
+	paused    bool              // while its memory is dumped, or after that failed
 }
 
 // snapshot is that of an instance. Its data is the point of the same name on the volume.
 type snapshot struct {
 	api.InstanceSnapshot
 	description string
+	boot        string // what its memory is of
 }
 
 func (s *Server) findInstance(r *http.Request) (*instance, error) {

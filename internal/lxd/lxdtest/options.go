@@ -30,7 +30,10 @@ type settings struct {
 	async       bool
 	latency     func(Work) time.Duration
 	exec        func(context.Context, Exec) ExecResult
-	memory      time.Duration // how long an ended operation is remembered
+
+	memoryFaults func(verb string) string
+	deaf         bool
+	memory       time.Duration // how long an ended operation is remembered
 }
 
 // Option is a choice about the daemon.
@@ -61,6 +64,8 @@ type Exec struct {
 type ExecResult struct {
 	Code           int
 	Stdout, Stderr string
+	// Err is what the daemon says in the place of running the command.
+	Err string
 }
 
 const (

@@ -38,9 +38,12 @@ func (s *Server) restore(i *instance, name string, stateful bool) error {
 		return err
 	}
 	s.restoreConfig(i, snap)
-	i.Stateful = stateful && snap.Stateful
+	i.Stateful = stateful && (snap.Stateful || i.virtual()) // LXD does not look whether there is a memory
+	i.kept = snap.boot
 	if wasRunning || i.Stateful {
-		return s.startInstance(i, i.Stateful)
+		err := s.startInstance(i, i.Stateful)
+		i.Stateful = false
+		return err
 	}
 	return nil
 }

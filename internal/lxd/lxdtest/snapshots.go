@@ -87,6 +87,21 @@ func (s *Server) takeSnapshot(i *instance, req api.InstanceSnapshotsPost) error 
 			return err
 		}
 	}
+	if req.Stateful && i.virtual() {
+		s.pause(i)
+	}
+	if err := s.recordSnapshot(i, req); err != nil {
+		return err
+	}
+	if i.paused {
+		i.goOn()
+	}
+	return nil
+}
+
+// recordSnapshot makes a snapshot of an instance whose memory, if it is to be kept, was dumped. When it fails the
+// guest stays paused.
+func (s *Server) recordSnapshot(i *instance, req api.InstanceSnapshotsPost) error {
 	record := fmt.Sprintf("Failed creating instance snapshot record %q", req.Name)
 	if strings.ContainsAny(req.Name, " ") {
 		return internalf("%s: Invalid instance snapshot name: Cannot contain space or / characters", record)
@@ -109,12 +124,19 @@ func (s *Server) takeSnapshot(i *instance, req api.InstanceSnapshotsPost) error 
 			return err
 		}
 	}
+	boot := ""
+	if req.Stateful {
+		boot = i.boot
+	}
 	i.volume.snapshot(req.Name)
-	i.snapshots = append(i.snapshots, &snapshot{description: i.Description, InstanceSnapshot: api.InstanceSnapshot{
-		Name: req.Name, CreatedAt: time.Now().UTC(), ExpiresAt: expires, LastUsedAt: i.LastUsedAt, Stateful: req.Stateful, Size: sizeUnknown,
+	i.snapshots = append(i.snapshots, &snapshot{description: i.Description, boot: boot, InstanceSnapshot: api.InstanceSnapshot{
+		Name: req.Name, CreatedAt: time.Now().UTC(), ExpiresAt: expires, LastUsedAt: i.LastUsedAt, Stateful: req.Stateful, Size: i.snapshotSize(req.Stateful),
 		Architecture: i.Architecture, Ephemeral: i.Ephemeral, Profiles: slices.Clone(i.Profiles), Config: maps.Clone(i.Config),
 		Devices: maps.Clone(i.Devices), ExpandedConfig: i.expandedConfig(), ExpandedDevices: i.expandedDevices(),
 	}})
+	if req.Stateful {
+		return s.memoryFault("dump")
+	}
 	return nil
 }
 

@@ -55,6 +55,9 @@ func (s *Server) act(i *instance, req api.InstanceStatePut) error {
 	case "start":
 		return s.startInstance(i, req.Stateful)
 	case "stop":
+		if i.virtual() && i.running() && s.settings.deaf && !req.Force && !req.Stateful {
+			return internalf("Failed shutting down instance, status is %q: context deadline exceeded", i.Status)
+		}
 		return s.stopInstance(i, req.Stateful)
 	case "restart":
 		if err := s.stopInstance(i, false); err != nil {
@@ -62,6 +65,10 @@ func (s *Server) act(i *instance, req api.InstanceStatePut) error {
 		}
 		return s.startInstance(i, false)
 	case "freeze", "unfreeze":
+		if i.paused && req.Action == "unfreeze" {
+			i.goOn()
+			return nil
+		}
 		if !i.running() {
 			return internalf("The %s isn't running", i.Type)
 		}
@@ -81,7 +88,13 @@ func (s *Server) startInstance(i *instance, stateful bool) error {
 	if err := s.checkAddresses(i, "start"); err != nil {
 		return err
 	}
+	if err := s.checkStart(i); err != nil {
+		return err
+	}
 	s.spend(Work{Verb: "start", Driver: i.volume.pool.Driver})
+	if err := s.fillMemory(i, stateful); err != nil {
+		return err
+	}
 	setDefault(i.Config, "volatile.uuid", uuid.NewString())
 	delete(i.Config, "volatile.apply_template")
 	i.Config["volatile.last_state.power"] = "RUNNING"
@@ -109,7 +122,7 @@ func (s *Server) stopInstance(i *instance, stateful bool) error {
 		if err := s.checkMemory(i, "stop"); err != nil {
 			return err
 		}
-		i.Stateful = true
+		i.Stateful, i.kept = true, i.boot
 	}
 	s.spend(Work{Verb: "stop", Driver: i.volume.pool.Driver})
 	i.Config["volatile.last_state.power"] = "STOPPED"
@@ -118,7 +131,7 @@ func (s *Server) stopInstance(i *instance, stateful bool) error {
 			delete(i.Config, key)
 		}
 	}
-	i.addresses = nil
+	i.addresses, i.boot, i.paused = nil, "", false
 	i.setStatus(api.Stopped)
 	if i.Ephemeral {
 		i.remove()

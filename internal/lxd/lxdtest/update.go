@@ -93,7 +93,11 @@ func (s *Server) update(i *instance, put api.InstancePut) error {
 	i.Config, i.Devices = orEmpty(put.Config), orEmpty(put.Devices)
 	i.Profiles = append([]string{}, put.Profiles...)
 	i.Stateful = old.Stateful
-	if err := s.checkUpdate(i); err != nil {
+	err = i.checkLive(old.Config)
+	if err == nil {
+		err = s.checkUpdate(i)
+	}
+	if err != nil {
 		i.Instance = old
 		return err
 	}
