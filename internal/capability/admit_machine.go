@@ -23,6 +23,9 @@ type MachineAsk struct {
 	Pool string
 	// CPUs and MemoryBytes are its limits; 0 means none.
 	CPUs, MemoryBytes int64
+	// Checkpointable asks for a machine whose memory can be captured, which some of its Devices may not allow.
+	Checkpointable bool
+	Devices        map[string]map[string]string
 	// Applying says that the machine is about to be made: what is not there now will not come.
 	Applying bool
 }
@@ -44,7 +47,7 @@ func (c *Checker) AdmitMachine(ctx context.Context, ask MachineAsk) error {
 	if err != nil {
 		return err
 	}
-	for _, check := range []func(MachineAsk) *Refusal{facts.refuseType, facts.refusePool, facts.refuseLimits} {
+	for _, check := range []func(MachineAsk) *Refusal{facts.refuseType, facts.refusePool, facts.refuseLimits, facts.refuseUncapturable} {
 		if refusal := check(ask); refusal != nil {
 			return refusal
 		}

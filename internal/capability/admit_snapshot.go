@@ -22,6 +22,8 @@ type SnapshotAsk struct {
 	Stateful bool
 	// Checkpointable says that the machine is set up for keeping its memory (migration.stateful).
 	Checkpointable bool
+	// Stopped says that the machine does not run, and that nothing will start it before.
+	Stopped bool
 	// Scheduled says that the daemon takes snapshots of it by itself; see [Scheduled].
 	Scheduled bool
 	// Ephemeral says that the machine goes when it stops.
@@ -67,6 +69,12 @@ func refuseSnapshot(asked string, ask SnapshotAsk) *Refusal {
 			Capability: Checkpoints, Argument: "stateful", Asked: asked,
 			Found:  "the machine is not set up for keeping its memory",
 			Remedy: "Set checkpointable = true on the machine.",
+		}
+	case ask.Stateful && ask.Stopped:
+		return &Refusal{
+			Capability: Checkpoints, Argument: "stateful", Asked: asked,
+			Found:  "the machine does not run, so it has no memory to keep",
+			Remedy: "Start the machine (running = true), or remove stateful.",
 		}
 	default:
 		return nil

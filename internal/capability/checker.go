@@ -22,7 +22,12 @@ type Checker struct {
 	facts   *Facts
 	forgets int
 	planned map[string]PoolFacts
+	// machines are those that the plan at hand changes, by their ids.
+	machines map[string]PlannedMachine
 }
+
+// PlannedMachine is what a plan makes of a machine that is there.
+type PlannedMachine struct{ Checkpointable, Running bool }
 
 // New makes a checker for a daemon. It asks nothing yet.
 func New(d *lxd.Daemon) *Checker {
@@ -30,6 +35,8 @@ func New(d *lxd.Daemon) *Checker {
 		daemon:  d,
 		reading: make(chan struct{}, 1),
 		planned: map[string]PoolFacts{},
+
+		machines: map[string]PlannedMachine{},
 	}
 }
 
@@ -89,6 +96,7 @@ func (c *Checker) Forget() {
 	c.facts = nil
 	c.forgets++
 	clear(c.planned)
+	clear(c.machines)
 }
 
 // factsWithPool gives facts in which a pool is there. Where they lack it they are read once more: something other than
@@ -129,6 +137,21 @@ func (c *Checker) PlanPool(ask PoolAsk) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.planned[ask.Name] = PoolFacts{Name: ask.Name, Driver: ask.driver(), Config: maps.Clone(ask.Config), Planned: true}
+}
+
+// PlanMachine notes what the plan at hand makes of a machine, so that its snapshots are judged by what it will be.
+func (c *Checker) PlanMachine(id string, planned PlannedMachine) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.machines[id] = planned
+}
+
+// PlannedMachine gives what the plan at hand makes of a machine, if it changes it.
+func (c *Checker) PlannedMachine(id string) (planned PlannedMachine, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	planned, ok = c.machines[id]
+	return planned, ok
 }
 
 // overlaid gives the facts with the planned pools in the place of the present ones.

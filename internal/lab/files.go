@@ -44,6 +44,27 @@ func (l *Lab) pushFiles(ctx context.Context, machine string, files map[string]Fi
 	return nil
 }
 
+// fill puts the files into a machine that was not started yet, or says that they must be put into it from within: the
+// disk of a virtual machine is written by its own agent.
+func (l *Lab) fill(ctx context.Context, spec *MachineSpec) (within bool, err error) {
+	if len(spec.Files) == 0 {
+		return false, nil
+	}
+	live, _, err := l.daemon.Instance(ctx, spec.Name)
+	if err != nil || live.Type == TypeVirtualMachine {
+		return true, err
+	}
+	return false, l.pushFiles(ctx, spec.Name, spec.Files)
+}
+
+// fillFromWithin puts files into a virtual machine as soon as its agent answers.
+func (l *Lab) fillFromWithin(ctx context.Context, spec *MachineSpec) error {
+	if err := waitExec(ctx, l.daemon, spec.Name); err != nil {
+		return err
+	}
+	return l.pushFiles(ctx, spec.Name, spec.Files)
+}
+
 // makeDirectories makes a directory in a machine and those above it; those that exist stay as they are.
 func (l *Lab) makeDirectories(ctx context.Context, machine, directory string) error {
 	made := "/"

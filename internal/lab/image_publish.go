@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/canonical/lxd/shared/api"
 	"github.com/google/uuid"
@@ -131,7 +130,7 @@ func (l *Lab) copyToPublish(ctx context.Context, publish *ImagePublish, name str
 	}
 	if live := from.live; !publish.Source.IsSnapshot() && live.StatusCode != api.Stopped {
 		defer func() { err = errors.Join(err, l.runAgain(ctx, live)) }()
-		if err := l.shutDown(ctx, live.Name); err != nil {
+		if err := l.shutDown(ctx, live.Name, shutDownPatience); err != nil {
 			return nil, err
 		}
 	}
@@ -167,18 +166,6 @@ func (l *Lab) clearMachineID(ctx context.Context, machine string) error {
 		}
 		return l.daemon.RemoveFile(ctx, machine, path)
 	})
-}
-
-// shutDownPatience is how long a guest may take to shut down by itself.
-const shutDownPatience = 20 * time.Second
-
-// shutDown makes a guest shut down, so that its services write what they hold; one that does not is stopped by force.
-func (l *Lab) shutDown(ctx context.Context, machine string) error {
-	state := api.InstanceStatePut{Action: "stop", Timeout: int(shutDownPatience.Seconds())}
-	if err := l.daemon.SetInstanceState(ctx, machine, state); err == nil || ctx.Err() != nil {
-		return err
-	}
-	return l.power(ctx, machine, false)
 }
 
 // runAgain starts a machine that we have stopped, or had begun to, and waits until it is as ready as it was declared to be.

@@ -18,7 +18,8 @@ import (
 // Ask is a specification in the words of package capability; applying says that the machine is made or changed now.
 func (s *MachineSpec) Ask(applying bool) capability.MachineAsk {
 	return capability.MachineAsk{
-		Name: s.Name, Type: api.InstanceType(s.Type), Pool: s.Pool, CPUs: s.CPUs, MemoryBytes: bytesOf(s.Memory), Applying: applying,
+		Name: s.Name, Type: api.InstanceType(s.Type), Pool: s.Pool, CPUs: s.CPUs, MemoryBytes: bytesOf(s.Memory),
+		Checkpointable: s.Checkpointable, Devices: s.Devices, Applying: applying,
 	}
 }
 
@@ -40,7 +41,11 @@ func (l *Lab) CreateMachine(ctx context.Context, spec MachineSpec) (*Machine, Ma
 
 	start := time.Now()
 	id := uuid.NewString()
-	if err := l.daemon.OnMember(spec.Target).CreateInstance(ctx, spec.post(id)); err != nil {
+	post := spec.post(id)
+	if err := l.fitState(ctx, spec.Type, post.Config, post.Devices); err != nil {
+		return nil, timings, err
+	}
+	if err := l.daemon.OnMember(spec.Target).CreateInstance(ctx, post); err != nil {
 		return l.machineMadeAnyway(ctx, spec, id), timings, err
 	}
 	timings.CreateMS = since(start)
@@ -57,16 +62,22 @@ func (l *Lab) CreateMachine(ctx context.Context, spec MachineSpec) (*Machine, Ma
 
 // prepare takes a machine that was just made to the state in which it is used.
 func (l *Lab) prepare(ctx context.Context, spec *MachineSpec, start time.Time, timings *MachineTimings) error {
-	if err := l.pushFiles(ctx, spec.Name, spec.Files); err != nil {
+	within, err := l.fill(ctx, spec)
+	if err != nil {
 		return err
 	}
-	if !spec.Running && len(spec.Setup) == 0 {
+	if !spec.Running && len(spec.Setup) == 0 && !within {
 		return nil
 	}
 	if err := l.power(ctx, spec.Name, true); err != nil {
 		return err
 	}
 	timings.LaunchMS = since(start)
+	if within {
+		if err := l.fillFromWithin(ctx, spec); err != nil {
+			return err
+		}
+	}
 	if len(spec.Setup) > 0 {
 		if err := waitBooted(ctx, l.daemon, spec.Name); err != nil {
 			return err
@@ -81,10 +92,10 @@ func (l *Lab) prepare(ctx context.Context, spec *MachineSpec, start time.Time, t
 		return err
 	}
 	timings.UsableMS = since(start)
-	if !spec.Running {
-		return l.power(ctx, spec.Name, false)
+	if spec.Running {
+		return nil
 	}
-	return nil
+	return l.haltNamed(ctx, spec.Name)
 }
 
 // setUp runs the commands that prepare a machine, each to its end.
@@ -126,7 +137,14 @@ func (l *Lab) readMachine(ctx context.Context, name string, declared map[string]
 		return nil, err
 	}
 	machine := machineOf(live, declared)
-	if live.StatusCode != api.Stopped {
+	if !machine.Running && live.Config[keyRunning] == "true" {
+		stopped, err := stopped(ctx, l.daemon, name)
+		if err != nil {
+			return nil, err
+		}
+		machine.Running = !stopped
+	}
+	if machine.Running {
 		state, err := l.daemon.InstanceState(ctx, name)
 		if err != nil {
 			return nil, err
@@ -145,6 +163,9 @@ func (l *Lab) RefreshMachine(ctx context.Context, id MachineID, declared map[str
 	}
 	if listed == nil {
 		return l.Machine(ctx, id, declared)
+	}
+	if listed.StatusCode == api.Stopped && listed.Config[keyRunning] == "true" {
+		return l.Machine(ctx, id, declared) // what is drift, and what only an operation, is worth a closer look
 	}
 	machine := machineOf(&listed.Instance, declared)
 	machine.Addresses = addressesOf(listed.State)
@@ -172,6 +193,17 @@ func (l *Lab) Machine(ctx context.Context, id MachineID, declared map[string]str
 	return machine, nil
 }
 
+// stopped says whether a machine that was seen stopped is. It is not while an operation of the daemon's is at work on
+// it, nor if one was that has just ended.
+func stopped(ctx context.Context, daemon *lxd.Daemon, name string) (bool, error) {
+	doing, err := daemon.Doing(ctx, name)
+	if err != nil || doing != "" {
+		return false, err
+	}
+	live, _, err := daemon.Instance(ctx, name)
+	return err == nil && live.StatusCode == api.Stopped, err
+}
+
 // MachineByName reads a machine by its name, whichever incarnation it is, for an import.
 func (l *Lab) MachineByName(ctx context.Context, name string) (*Machine, error) {
 	return l.readMachine(ctx, name, nil)
@@ -194,7 +226,7 @@ func (l *Lab) own(ctx context.Context, id MachineID) (*api.Instance, string, err
 	return live, etag, nil
 }
 
-// DeleteMachine stops a machine by force and removes it with its snapshots. One that is gone already is no error;
+// DeleteMachine stops a machine and removes it with its snapshots. One that is gone already is no error;
 // another incarnation of the name is left alone.
 func (l *Lab) DeleteMachine(ctx context.Context, id MachineID) error {
 	unlock, err := l.daemon.Lock(ctx, id.Name)
@@ -210,7 +242,7 @@ func (l *Lab) DeleteMachine(ctx context.Context, id MachineID) error {
 		return err
 	}
 	if live.StatusCode != api.Stopped {
-		if err := l.power(ctx, id.Name, false); err != nil {
+		if err := l.halt(ctx, live, partingPatience); err != nil {
 			return err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/canonical/lxd/shared"
 	"github.com/canonical/lxd/shared/api"
 )
 
@@ -16,7 +17,7 @@ const rootName = "root"
 
 // machineKeys are the configuration keys that are arguments of their own.
 var machineKeys = []string{
-	"limits.cpu", "limits.memory", "migration.stateful",
+	"limits.cpu", "limits.memory", keyStateful,
 	"cloud-init.user-data", "cloud-init.network-config", "cloud-init.vendor-data",
 }
 
@@ -42,7 +43,7 @@ func (s *MachineSpec) config() map[string]string {
 	}
 	setOrDelete(config, "limits.memory", s.Memory)
 	if s.Checkpointable {
-		config["migration.stateful"] = "true"
+		config[keyStateful] = "true"
 	}
 	config[keyReady] = s.Ready.encode()
 	config[keyRunning] = strconv.FormatBool(s.Running)
@@ -106,7 +107,7 @@ func machineOf(live *api.Instance, declared map[string]string) *Machine {
 	machine.Image = live.Config["volatile.base_image"]
 	machine.Memory = live.Config["limits.memory"]
 	machine.CPUs, _ = strconv.ParseInt(live.Config["limits.cpu"], 10, 64) // a set of processors ("0-3") is not a number of them
-	machine.Checkpointable = live.Config["migration.stateful"] == "true"
+	machine.Checkpointable = shared.IsTrue(live.Config[keyStateful])
 	machine.Profiles = nonNil(live.Profiles)
 	machine.Config = shown(live.Config, declared, ownMachineKey)
 	if machine.CPUs == 0 && live.Config["limits.cpu"] != "" {

@@ -3,6 +3,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,25 +23,30 @@ var liveContainerKeys = []string{
 // liveVMKeys are the same for a virtual machine, whose processors and memory are what it was started with.
 var liveVMKeys = []string{"user.", "boot.", "snapshots.", "environment.", "cluster.", "cloud-init.", "security.protection."}
 
+// argumentKeys are the arguments that people write for configuration keys.
+var argumentKeys = map[string]string{"limits.cpu": "cpus", "limits.memory": "memory", keyStateful: "checkpointable"}
+
 // NeedsRestart lists the configuration keys and arguments whose change takes effect only when the machine starts
 // anew. It is empty when all of the change is made on the running machine.
 func NeedsRestart(before, now MachineSpec) []string {
-	live := liveContainerKeys
-	if now.Type == TypeVirtualMachine {
-		live = liveVMKeys
-	}
 	old, changed := before.config(), now.config()
 	keys := []string{}
 	for key := range union(old, changed) {
-		if old[key] == changed[key] || internalKey(key) {
-			continue
-		}
-		if !slices.ContainsFunc(live, func(prefix string) bool { return strings.HasPrefix(key, prefix) }) {
-			keys = append(keys, key)
+		if old[key] != changed[key] && !internalKey(key) && !liveOn(now.Type, key) {
+			keys = append(keys, cmp.Or(argumentKeys[key], key))
 		}
 	}
 	slices.Sort(keys)
 	return keys
+}
+
+// liveOn says whether a change of a key takes effect on a running machine of a type.
+func liveOn(kind, key string) bool {
+	live := liveContainerKeys
+	if kind == TypeVirtualMachine {
+		live = liveVMKeys
+	}
+	return slices.ContainsFunc(live, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
 }
 
 func union(a, b map[string]string) map[string]string {
@@ -101,7 +107,7 @@ func (l *Lab) update(ctx context.Context, id MachineID, before, now MachineSpec,
 	drifted := !running && live.Config[keyRunning] == "true"
 	// A virtual machine takes such a change only while it is stopped.
 	if running && (!now.Running || len(restart) > 0) {
-		if err := l.power(ctx, id.Name, false); err != nil {
+		if err := l.halt(ctx, live, shutDownPatience); err != nil {
 			return nil, err
 		}
 		running = false
@@ -136,8 +142,11 @@ func (l *Lab) bringUp(ctx context.Context, before, now MachineSpec, running, dri
 	return nil
 }
 
-// rewrite writes a machine, if that changes anything.
+// rewrite writes a machine, with the room that its memory takes, if that changes anything.
 func (l *Lab) rewrite(ctx context.Context, live *api.Instance, put api.InstancePut, etag string) error {
+	if err := l.fitState(ctx, live.Type, put.Config, put.Devices); err != nil {
+		return err
+	}
 	if sameInstance(live.Writable(), put) {
 		return nil
 	}

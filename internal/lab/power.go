@@ -10,14 +10,60 @@ import (
 	"github.com/canonical/lxd/shared/api"
 )
 
-// power starts a machine, or stops it by force: a lab is thrown away, and a guest that ignores a shutdown would hold
-// it up. The daemon's own time limit is the context's, since it has none that suits all.
+const (
+	// shutDownPatience is how long a guest may take to shut down by itself before it is stopped by force.
+	shutDownPatience = 20 * time.Second
+	// partingPatience is the same for a guest whose disk goes when it has stopped: what it has to do then is about others.
+	partingPatience = 5 * time.Second
+)
+
+// power starts a machine, or stops it by force. The daemon's own time limit is the context's, since it has none that
+// suits all.
 func (l *Lab) power(ctx context.Context, machine string, on bool) error {
 	state := api.InstanceStatePut{Action: "stop", Force: true, Timeout: secondsLeft(ctx)}
 	if on {
 		state = api.InstanceStatePut{Action: "start", Timeout: secondsLeft(ctx)}
 	}
 	return l.daemon.SetInstanceState(ctx, machine, state)
+}
+
+// halt stops a machine that is to start again some day, or to go. A virtual machine is asked first, since it keeps in its
+// memory what its file systems have not written. A container is stopped by force: the host has that, and a lab is thrown
+// away, so a guest that ignores a shutdown need not hold it up.
+func (l *Lab) halt(ctx context.Context, machine *api.Instance, patience time.Duration) error {
+	if machine.Type == TypeVirtualMachine && machine.StatusCode != api.Frozen {
+		return l.shutDown(ctx, machine.Name, patience)
+	}
+	return l.power(ctx, machine.Name, false)
+}
+
+// haltNamed is halt for a machine of which only the name is known.
+func (l *Lab) haltNamed(ctx context.Context, name string) error {
+	live, _, err := l.daemon.Instance(ctx, name)
+	if err != nil {
+		return err
+	}
+	return l.halt(ctx, live, shutDownPatience)
+}
+
+// shutDown makes a guest shut down, so that its services write what they hold. One that does not within the patience, or
+// half of the time that is left, is stopped by force: it may know no ACPI.
+func (l *Lab) shutDown(ctx context.Context, machine string, patience time.Duration) error {
+	if deadline, ok := ctx.Deadline(); ok {
+		patience = min(patience, time.Until(deadline)/2)
+	}
+	state := api.InstanceStatePut{Action: "stop", Timeout: max(1, int(patience.Seconds()))}
+	if err := l.daemon.SetInstanceState(ctx, machine, state); err == nil || ctx.Err() != nil {
+		return err
+	}
+	err := l.power(ctx, machine, false)
+	if err == nil {
+		return nil
+	}
+	if live, _, look := l.daemon.Instance(ctx, machine); look == nil && live.StatusCode == api.Stopped {
+		return nil // it had shut down after all
+	}
+	return err
 }
 
 // secondsLeft is the time to the context's deadline, for calls whose limit is in whole seconds; -1 is none.

@@ -25,8 +25,9 @@ type ResetSpec struct {
 
 // MachineReset is how putting back one machine went, its moments in milliseconds from the start of the whole reset.
 type MachineReset struct {
-	// StoppedMS is when the machine was stopped; RestoredMS when its disk was back; StartedMS when the daemon's call to
-	// start it returned; UsableMS when its ready condition held. What did not happen is 0.
+	// StoppedMS is when the machine was stopped; RestoredMS when its disk was back and, from a checkpoint, its memory too;
+	// StartedMS when the daemon's call to start it returned, which one that goes on from its memory does not take; UsableMS
+	// when its ready condition held. What did not happen is 0.
 	StoppedMS, RestoredMS, StartedMS, UsableMS int64
 	// VerifiedBy says what shows that the disk went back: [capability.WitnessLineage] or [capability.WitnessProof]; it is
 	// empty for a machine whose disk did not get so far.

@@ -85,10 +85,16 @@ func (r *machineReset) disk(at resetStage, open bool) string {
 	switch {
 	case at == stageStopping:
 		return "its disk was not touched"
+	case at == stageRestoring && open && r.stateful:
+		return fmt.Sprintf("whether its disk and its memory are back at snapshot %q is not known", r.snapshot.Name)
+	case at == stageRestoring && r.stateful:
+		return fmt.Sprintf("whether its disk is back at snapshot %q is not known, and its memory is not", r.snapshot.Name)
 	case at == stageRestoring && open:
 		return fmt.Sprintf("whether its disk is back at snapshot %q is not known", r.snapshot.Name)
 	case at == stageRestoring:
 		return "its disk was not put back"
+	case at == stageRewriting && r.stateful:
+		return back + ", its memory too, but so is its configuration, which is not yet as declared"
 	case at == stageRewriting:
 		return back + ", but so is its configuration, which is not yet as declared"
 	case at == stageVerifying:

@@ -17,7 +17,10 @@ type machineReset struct {
 	lab      *Lab
 	snapshot SnapshotID
 	pool     string
+	// stateful says that the memory comes back, too.
 	stateful bool
+	// reshaped lists what keeps it from coming back.
+	reshaped []string
 	// before is the machine as it was just before, under the lock: what restore rewinds and must not be rewound.
 	before *api.Instance
 	ready  Ready
@@ -29,6 +32,10 @@ type machineReset struct {
 func (l *Lab) provenReset(ctx context.Context, id SnapshotID, ready *Ready) (*machineReset, error) {
 	plan, err := l.planReset(ctx, id, ready)
 	if err != nil {
+		return nil, err
+	}
+	// At plan this would be too early: the same apply may change the machine.
+	if err := capability.RefuseReshaped(id.Machine.Name, id.Name, plan.reshaped); err != nil {
 		return nil, err
 	}
 	if _, _, err := l.checker.EnsureProof(ctx, plan.pool); err != nil {
@@ -43,7 +50,7 @@ func (l *Lab) planReset(ctx context.Context, id SnapshotID, ready *Ready) (*mach
 	if err != nil {
 		return nil, err
 	}
-	snapshot, err := l.Snapshot(ctx, id)
+	snapshot, err := l.liveSnapshot(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -60,13 +67,17 @@ func (l *Lab) planReset(ctx context.Context, id SnapshotID, ready *Ready) (*mach
 	if err := l.checker.AdmitReset(ctx, ask); err != nil {
 		return nil, err
 	}
-	plan := &machineReset{lab: l, snapshot: id, pool: pool, stateful: snapshot.Stateful, before: before, ready: decodeReady(before.Config[keyReady])}
+	plan := &machineReset{lab: l, snapshot: id, pool: pool, before: before, ready: decodeReady(before.Config[keyReady])}
 	if ready != nil {
 		plan.ready = *ready
 	}
 	plan.running = before.StatusCode != api.Stopped
 	if declared, ok := before.Config[keyRunning]; ok {
 		plan.running = declared == "true"
+	}
+	// A machine that is to be stopped needs no memory.
+	if plan.stateful = snapshot.Stateful && plan.running; plan.stateful {
+		plan.reshaped = reshaped(before, snapshot)
 	}
 	return plan, nil
 }
@@ -87,11 +98,11 @@ func (l *Lab) newerSnapshots(ctx context.Context, id SnapshotID) ([]string, erro
 }
 
 // run puts the machine back. A disk is put back while the machine is stopped, so that it starts with the configuration
-// that it had just before and not with the snapshot's.
+// that it had just before and not with the snapshot's. With its memory it goes on as soon as that is back.
 func (r *machineReset) run(ctx context.Context, start time.Time, step func(string)) (MachineReset, error) {
 	took := MachineReset{}
 	name, daemon := r.snapshot.Machine.Name, r.lab.daemon
-	if r.before.StatusCode != api.Stopped && !r.stateful {
+	if r.before.StatusCode != api.Stopped {
 		step("stopping")
 		if err := r.lab.power(ctx, name, false); err != nil {
 			return took, r.stands(ctx, stageStopping, err)
@@ -100,10 +111,13 @@ func (r *machineReset) run(ctx context.Context, start time.Time, step func(strin
 	}
 	step("restoring")
 	if err := daemon.RestoreInstance(ctx, name, r.snapshot.Name, r.stateful); err != nil {
+		if r.stateful && !outcomeOpen(err) {
+			err = r.resumeFailed(ctx, err)
+		}
 		return took, r.stands(ctx, stageRestoring, err)
 	}
 	took.RestoredMS = since(start)
-	after, err := r.putBack(ctx)
+	after, err := r.write(ctx)
 	if err != nil {
 		return took, r.stands(ctx, stageRewriting, err)
 	}
@@ -111,7 +125,11 @@ func (r *machineReset) run(ctx context.Context, start time.Time, step func(strin
 	if err != nil {
 		return took, r.stands(ctx, stageVerifying, err)
 	}
-	err = r.bringUp(ctx, after.StatusCode != api.Stopped, start, step, &took)
+	running := after.StatusCode != api.Stopped
+	if r.stateful && !running {
+		return took, r.stands(ctx, stageSwitching, errMemoryLost)
+	}
+	err = r.bringUp(ctx, running, start, step, &took)
 	return took, err
 }
 
@@ -161,7 +179,7 @@ func (r *machineReset) putBack(ctx context.Context) (*api.Instance, error) {
 		return nil, err
 	}
 	put := r.before.Writable()
-	put.Config = configAfter(r.before.Config, after.Config)
+	put.Config = configAfter(r.before.Config, after.Config, r.stateful)
 	put.Stateful = after.Stateful
 	if sameInstance(after.Writable(), put) {
 		return after, nil
@@ -170,11 +188,13 @@ func (r *machineReset) putBack(ctx context.Context) (*api.Instance, error) {
 }
 
 // configAfter is the configuration of just before. What is volatile belongs to the disk and stays as the restore left
-// it, except for MAC addresses: an interface that came after the snapshot would get another one.
-func configAfter(before, restored map[string]string) map[string]string {
+// it, except for MAC addresses: an interface that came after the snapshot would get another one. A guest that goes on
+// from its memory knows no MAC addresses but those; and what is the same in other words stays in those words, since the
+// daemon would take it for a change that needs a boot.
+func configAfter(before, restored map[string]string, resumed bool) map[string]string {
 	config := map[string]string{}
 	ofDisk := func(key string) bool {
-		return strings.HasPrefix(key, volatilePrefix) && !strings.HasSuffix(key, ".hwaddr")
+		return strings.HasPrefix(key, volatilePrefix) && (resumed || !strings.HasSuffix(key, ".hwaddr"))
 	}
 	for key, value := range restored {
 		if ofDisk(key) {
@@ -182,9 +202,13 @@ func configAfter(before, restored map[string]string) map[string]string {
 		}
 	}
 	for key, value := range before {
-		if !ofDisk(key) {
-			config[key] = value
+		if ofDisk(key) {
+			continue
 		}
+		if then := restored[key]; resumed && then != "" && sameSetting(key, then, value) {
+			value = then
+		}
+		config[key] = value
 	}
 	return config
 }

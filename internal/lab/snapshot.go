@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/canonical/lxd/shared"
 	"github.com/canonical/lxd/shared/api"
 
 	"github.com/cowlab/terraform-provider-lab/internal/capability"
@@ -29,6 +30,9 @@ type Snapshot struct {
 	ID        SnapshotID
 	Stateful  bool
 	ExpiresAt time.Time
+	// StateBytes is how much the snapshot alone held when its memory had been captured, which is the memory in compressed
+	// form and next to nothing else; 0 where there is no memory, or the pool does not tell.
+	StateBytes int64
 }
 
 // CreateSnapshot takes a snapshot, and returns how long that took in milliseconds. One that was taken although the
@@ -39,13 +43,17 @@ func (l *Lab) CreateSnapshot(ctx context.Context, spec SnapshotSpec) (*Snapshot,
 		return nil, 0, err
 	}
 	defer unlock()
-	if err := l.AdmitSnapshot(ctx, spec); err != nil {
+	live, err := l.admitSnapshot(ctx, spec, true)
+	if err != nil {
 		return nil, 0, err
 	}
 	// The zero time says never. None at all would take over snapshots.expiry, and the daemon would delete it one day.
 	expires := spec.ExpiresAt
-	start := time.Now()
 	post := api.InstanceSnapshotsPost{Name: spec.Name, Stateful: spec.Stateful, ExpiresAt: &expires}
+	if spec.Stateful {
+		return l.createCheckpoint(ctx, spec, live, post)
+	}
+	start := time.Now()
 	if err := l.daemon.CreateSnapshot(ctx, spec.Machine.Name, post); err != nil {
 		return l.snapshotMadeAnyway(ctx, spec, err), 0, err
 	}
@@ -75,20 +83,36 @@ func (l *Lab) snapshotMadeAnyway(ctx context.Context, spec SnapshotSpec, cause e
 	return snapshotOf(spec.Machine, made)
 }
 
-// AdmitSnapshot says whether a snapshot may be taken, by the facts alone. The error is a [capability.Refusal] when it
-// may not, and [lxd.ErrNotFound] when the machine is gone.
+// AdmitSnapshot says whether a snapshot may be taken, by the facts and the plan at hand alone. The error is a
+// [capability.Refusal] when it may not, and [lxd.ErrNotFound] when the machine is gone.
 func (l *Lab) AdmitSnapshot(ctx context.Context, spec SnapshotSpec) error {
+	_, err := l.admitSnapshot(ctx, spec, false)
+	return err
+}
+
+// admitSnapshot also gives the machine as it is. When the snapshot is about to be taken, that is what counts, and not
+// what a plan makes of it.
+func (l *Lab) admitSnapshot(ctx context.Context, spec SnapshotSpec, applying bool) (*api.Instance, error) {
 	live, _, err := l.own(ctx, spec.Machine)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	machine := machineOf(live, nil)
 	ask := capability.SnapshotAsk{
 		Machine: spec.Machine.Name, Name: spec.Name, Type: api.InstanceType(machine.Type), Pool: machine.Pool,
-		Stateful: spec.Stateful, Checkpointable: machine.Checkpointable, Ephemeral: live.Ephemeral,
+		Stateful: spec.Stateful, Checkpointable: shared.IsTrue(live.ExpandedConfig[keyStateful]), Ephemeral: live.Ephemeral,
 		Scheduled: capability.Scheduled(live.ExpandedConfig),
 	}
-	return l.checker.AdmitSnapshot(ctx, ask)
+	if spec.Stateful && !machine.Running {
+		if ask.Stopped, err = stopped(ctx, l.daemon, live.Name); err != nil {
+			return nil, err
+		}
+	}
+	planned, ok := l.checker.PlannedMachine(spec.Machine.String())
+	if ok && !applying {
+		ask.Checkpointable, ask.Stopped = planned.Checkpointable, !planned.Running
+	}
+	return live, l.checker.AdmitSnapshot(ctx, ask)
 }
 
 func snapshotOf(machine MachineID, live *api.InstanceSnapshot) *Snapshot {

@@ -24,7 +24,7 @@ func machinePreparationAttributes() map[string]schema.Attribute {
 		"cloud_init": cloudInitAttribute(),
 		"files":      filesAttribute(),
 		"setup": schema.ListNestedAttribute{
-			MarkdownDescription: "Commands that prepare it when it has booted for the first time (with systemd: has settled), in order, each to its end. One that returns anything but 0 fails the machine and shows its output. What a command leaves running must have its output redirected, or the command does not end. Changing them replaces the machine.",
+			MarkdownDescription: "Commands that prepare it when it has booted for the first time (with systemd: has settled), in order, each to its end. One that returns anything but 0 fails the machine and shows its output. What a command leaves running must have its output redirected, or the command does not end. A virtual machine needs LXD's agent for them. Changing them replaces the machine.",
 			Optional:            true,
 			Validators:          []validator.List{listvalidator.SizeAtLeast(1)},
 			PlanModifiers:       []planmodifier.List{listplanmodifier.RequiresReplaceIf(preparedList, preparedText, preparedText)},
@@ -63,7 +63,7 @@ func cloudInitAttribute() schema.SingleNestedAttribute {
 func filesAttribute() schema.MapNestedAttribute {
 	content := []string{"content", "content_base64", "content_wo", "source"}
 	return schema.MapNestedAttribute{
-		MarkdownDescription: "Files to put into it before its first start, by their path in the machine. Directories that are missing are made. Changing them replaces the machine.",
+		MarkdownDescription: "Files to put into it before its first start, by their path in the machine; into a virtual machine when its agent answers, before `setup`. Directories that are missing are made. Changing them replaces the machine.",
 		Optional:            true,
 		PlanModifiers:       []planmodifier.Map{mapplanmodifier.RequiresReplaceIf(preparedMap, preparedText, preparedText)},
 		Validators: []validator.Map{mapvalidator.SizeAtLeast(1), mapvalidator.KeysAre(

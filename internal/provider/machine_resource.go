@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/cowlab/terraform-provider-lab/internal/capability"
 	"github.com/cowlab/terraform-provider-lab/internal/lab"
 	"github.com/cowlab/terraform-provider-lab/internal/lxd"
 )
@@ -69,6 +70,9 @@ func (r *machineResource) ModifyPlan(ctx context.Context, req resource.ModifyPla
 	}
 	if plan.Project.IsUnknown() {
 		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("project"), l.Daemon().Project())...)
+	}
+	if !plan.ID.IsNull() && !plan.ID.IsUnknown() {
+		l.Checker().PlanMachine(plan.ID.ValueString(), capability.PlannedMachine{Checkpointable: spec.Checkpointable, Running: spec.Running})
 	}
 	if err := l.Checker().AdmitMachine(ctx, spec.Ask(false)); err != nil {
 		resp.Diagnostics.Append(failure(verbCreate, thingMachine, spec.Name, err))

@@ -93,11 +93,11 @@ func machineIdentityAttributes() map[string]schema.Attribute {
 func machineLimitAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"cpus": schema.Int64Attribute{
-			MarkdownDescription: "How many processors it may use. Default: all.", Optional: true, Validators: []validator.Int64{int64validator.AtLeast(1)},
+			MarkdownDescription: "How many processors it may use. Default: all; of a virtual machine, one.", Optional: true, Validators: []validator.Int64{int64validator.AtLeast(1)},
 		},
 		"memory": schema.StringAttribute{
 			CustomType: sizeType{}, Optional: true, PlanModifiers: []planmodifier.String{keepSize{}},
-			MarkdownDescription: "How much memory it may use, such as `512MiB`. Default: all.",
+			MarkdownDescription: "How much memory it may use, such as `512MiB`. Default: all; of a virtual machine, 1GiB.",
 		},
 		"disk": schema.StringAttribute{
 			CustomType: sizeType{}, Optional: true, PlanModifiers: []planmodifier.String{keepSize{}},
@@ -150,14 +150,17 @@ func machineDeviceAttributes() map[string]schema.Attribute {
 // machineLifeAttributes are when a machine runs and counts as usable.
 func machineLifeAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"ready": readyAttribute("When it counts as usable. All conditions that are given must hold. Default: a command runs on it."),
+		"ready": readyAttribute("When it counts as usable. All conditions that are given must hold. Default: a command runs on it. " +
+			"In a virtual machine commands are run by LXD's agent, which its image must bring; without one, give `address` or `tcp_port` and nothing else."),
 		"running": schema.BoolAttribute{
 			MarkdownDescription: "Whether it runs. Default: `true`. One that was found stopped is started again, without waiting for `ready`.",
 			Optional:            true, Computed: true, Default: booldefault.StaticBool(true),
 		},
 		"checkpointable": schema.BoolAttribute{
-			MarkdownDescription: "Whether the memory of this virtual machine can be captured. Default: `false`.",
-			Optional:            true, Computed: true, Default: booldefault.StaticBool(false),
+			MarkdownDescription: "Whether the memory of this virtual machine can be captured (`lab_snapshot`, `stateful`). It is then given room for that on its pool, which moves with `memory`; " +
+				"on btrfs this turns quotas on for the whole pool. Devices whose state is the host's (PCI, GPU, USB, TPM, network cards), shared directories and second disks of the host " +
+				"are refused beside it. Changing it restarts the machine. Default: `false`.",
+			Optional: true, Computed: true, Default: booldefault.StaticBool(false),
 		},
 		"allow_restart": schema.BoolAttribute{
 			MarkdownDescription: "Whether a change that takes effect only when the machine starts anew may restart it; otherwise such a plan is refused. Default: `false`.",
@@ -171,7 +174,7 @@ var readyTexts = map[string]string{
 	"command":    "A command that returns 0, as a list of its words; no shell is involved.",
 	"systemd":    "systemd has started what it was to start. Units that failed do not count against it.",
 	"cloud_init": "cloud-init is done. An error of cloud-init is an error at once.",
-	"address":    "`ipv4` or `ipv6`: it has a global address of that family.",
+	"address":    "`ipv4` or `ipv6`: it has a global address of that family. Of a virtual machine without an agent this is one that its network has leased to it, perhaps at its last boot; `tcp_port` says more.",
 	"tcp_port":   "A TCP port that accepts connections from where Terraform runs.",
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 
+	"github.com/cowlab/terraform-provider-lab/internal/capability"
 	"github.com/cowlab/terraform-provider-lab/internal/lab"
 )
 
@@ -29,7 +30,22 @@ func (r *machineResource) ValidateConfig(ctx context.Context, req resource.Valid
 		resp.Diagnostics.AddAttributeError(path.Root("checkpointable"), "Only virtual machines can be checkpointed",
 			`The memory of a container cannot be captured. Set type = "virtual-machine", or leave checkpointable out.`)
 	}
+	if config.Checkpointable.ValueBool() {
+		resp.Diagnostics.Append(config.validateCapturable()...)
+	}
 	resp.Diagnostics.Append(config.validateReady(ctx)...)
+}
+
+// validateCapturable refuses devices with which the memory of a virtual machine cannot be captured on any host.
+func (m *machineModel) validateCapturable() diag.Diagnostics {
+	var diags diag.Diagnostics
+	for name, device := range devicesOf(m.Devices) {
+		if reason := capability.Uncapturable(device, ""); reason != "" {
+			diags.AddAttributeError(path.Root("devices").AtMapKey(name), "Device cannot be captured", fmt.Sprintf(
+				"The memory of a machine with the device %q cannot be captured: %s. Remove the device, or leave checkpointable out.", name, reason))
+		}
+	}
+	return diags
 }
 
 // validateNames refuses a device of the name of a network interface.

@@ -35,8 +35,8 @@ var resetTimings = map[string]string{
 // resetMachineTimings are the parts of each of the machines.
 var resetMachineTimings = map[string]string{
 	"stop_ms":    "From the request until the machine was stopped; null when it was stopped before.",
-	"restore_ms": "From the request until its disk was back.",
-	"start_ms":   "From the request until the daemon's call to start it returned.",
+	"restore_ms": "From the request until its disk was back and, from a checkpoint, its memory too.",
+	"start_ms":   "From the request until the daemon's call to start it returned; null when it went on from its memory.",
 	"usable_ms":  "From the request until it was usable; null for a machine that is declared to be stopped.",
 }
 

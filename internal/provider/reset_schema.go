@@ -34,8 +34,9 @@ func (r *resetResource) Schema(ctx context.Context, _ resource.SchemaRequest, re
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Puts a scenario back: every machine to its snapshot, side by side, as one step. It does so when `triggers` change, and at no other " +
 			"time: creating the reset, or adding and removing machines, rewinds nothing. All machines are looked at first, and when one cannot be put back none is " +
-			"touched. Configuration, devices, profiles and description stay as they are declared; disks go back, and so does every process. A reset that fails keeps " +
-			"the old `triggers` in the state, so the next apply tries again.",
+			"touched. Configuration, devices, profiles and description stay as they are declared; disks go back, and so does every process. " +
+			"From a snapshot with memory (`stateful`) a virtual machine goes on where it was, without a boot; a machine that was changed since in what its memory depends on " +
+			"(`cpus`, `memory`, devices, most of `config`) is refused. A reset that fails keeps the old `triggers` in the state, so the next apply tries again.",
 		Attributes: map[string]schema.Attribute{
 			"id": idAttribute("An id of this reset's own."),
 			"snapshots": schema.MapAttribute{

@@ -19,6 +19,7 @@ type snapshotModel struct {
 	Stateful  types.Bool     `tfsdk:"stateful"`
 	ExpiresAt types.String   `tfsdk:"expires_at"`
 	CreatedAt types.String   `tfsdk:"created_at"`
+	StateSize types.Int64    `tfsdk:"state_bytes"`
 	Timings   types.Object   `tfsdk:"timings"`
 	Timeouts  timeouts.Value `tfsdk:"timeouts"`
 }

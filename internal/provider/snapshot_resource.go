@@ -102,6 +102,10 @@ func (r *snapshotResource) Create(ctx context.Context, req resource.CreateReques
 		return
 	}
 	plan.show(snapshot)
+	plan.StateSize = types.Int64Null()
+	if snapshot.StateBytes > 0 {
+		plan.StateSize = types.Int64Value(snapshot.StateBytes)
+	}
 	plan.Timings = timingsValue(snapshotTimings, map[string]int64{"snapshot_ms": snapshotMS})
 	resp.Diagnostics.Append(remember(ctx, resp.Private, l.Daemon())...)
 	resp.Diagnostics.Append(plan.identify(ctx, resp.Identity)...)

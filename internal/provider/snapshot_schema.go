@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/boolplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
@@ -33,8 +34,9 @@ func (r *snapshotResource) Schema(ctx context.Context, _ resource.SchemaRequest,
 				Required:            true, Validators: []validator.String{snapshotNameValidator()}, PlanModifiers: replace,
 			},
 			"stateful": schema.BoolAttribute{
-				MarkdownDescription: "Whether the memory of a virtual machine is captured, too. Default: `false`. Changing it replaces the snapshot.",
-				Optional:            true, Computed: true, Default: booldefault.StaticBool(false),
+				MarkdownDescription: "Whether the memory of a virtual machine is captured, too, so that a reset brings the guest back as it was, without a boot. " +
+					"The machine must be `checkpointable` and run; it is paused meanwhile. Default: `false`. Changing it replaces the snapshot.",
+				Optional: true, Computed: true, Default: booldefault.StaticBool(false),
 				PlanModifiers: []planmodifier.Bool{boolplanmodifier.RequiresReplace()},
 			},
 			"expires_at": schema.StringAttribute{
@@ -42,8 +44,13 @@ func (r *snapshotResource) Schema(ctx context.Context, _ resource.SchemaRequest,
 				Optional:            true, Validators: []validator.String{momentValidator{}},
 			},
 			"created_at": computedText("When it was taken, in RFC 3339."),
-			"timings":    timingsAttribute(snapshotTimings),
-			"timeouts":   timeoutsAttribute(ctx),
+			"state_bytes": schema.Int64Attribute{
+				MarkdownDescription: "How much the snapshot alone held, in bytes, when the memory had been captured: the memory in compressed form, and next to nothing else. " +
+					"Null without memory, and where the pool does not tell.",
+				Computed: true, PlanModifiers: []planmodifier.Int64{int64planmodifier.UseStateForUnknown()},
+			},
+			"timings":  timingsAttribute(snapshotTimings),
+			"timeouts": timeoutsAttribute(ctx),
 		},
 	}
 }
