@@ -155,6 +155,9 @@ func (l *Lab) rewrite(ctx context.Context, live *api.Instance, put api.InstanceP
 
 // startUpdated starts a machine after a change.
 func (l *Lab) startUpdated(ctx context.Context, now MachineSpec, drifted bool) error {
+	if drifted && now.Type == TypeVirtualMachine && l.unfreeze(ctx, now.Name) == nil {
+		return nil // it was only paused: LXD 5.0 shows as stopped what a failed capture of its memory has left
+	}
 	err := l.power(ctx, now.Name, true)
 	if drifted && err != nil && ctx.Err() == nil {
 		return &NotStartedError{Machine: now.Name, Err: err}

@@ -27,6 +27,11 @@ func (l *Lab) power(ctx context.Context, machine string, on bool) error {
 	return l.daemon.SetInstanceState(ctx, machine, state)
 }
 
+// unfreeze lets a guest go on that was paused. Of one that does not run it is an error.
+func (l *Lab) unfreeze(ctx context.Context, machine string) error {
+	return l.daemon.SetInstanceState(ctx, machine, api.InstanceStatePut{Action: "unfreeze", Timeout: secondsLeft(ctx)})
+}
+
 // halt stops a machine that is to start again some day, or to go. A virtual machine is asked first, since it keeps in its
 // memory what its file systems have not written. A container is stopped by force: the host has that, and a lab is thrown
 // away, so a guest that ignores a shutdown need not hold it up.

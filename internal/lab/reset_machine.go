@@ -154,7 +154,11 @@ func (r *machineReset) bringUp(ctx context.Context, running bool, start time.Tim
 		took.StartedMS = since(start)
 	}
 	step("waiting until usable")
-	if err := waitUsable(ctx, r.lab.daemon, name, r.ready); err != nil {
+	wait := waitUsable
+	if r.stateful {
+		wait = waitResumed
+	}
+	if err := wait(ctx, r.lab.daemon, name, r.ready); err != nil {
 		return r.stands(ctx, stageWaiting, err)
 	}
 	took.UsableMS = since(start)

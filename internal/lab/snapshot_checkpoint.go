@@ -83,7 +83,7 @@ func (l *Lab) resume(ctx context.Context, name string) (resumed bool, stands str
 	if err == nil && (live.StatusCode == api.Frozen || live.StatusCode == api.Stopped) {
 		resumed = true
 		// Of one that has really stopped the daemon says so; the next look shows it, too.
-		_ = l.daemon.SetInstanceState(ctx, name, api.InstanceStatePut{Action: "unfreeze", Timeout: secondsLeft(ctx)})
+		_ = l.unfreeze(ctx, name)
 		live, _, err = l.daemon.Instance(ctx, name)
 	}
 	switch {

@@ -129,6 +129,24 @@ func TestCheckpointThatFails(t *testing.T) {
 	}
 }
 
+// A guest that somebody else's failed capture left paused goes on, and is not started beside itself.
+func TestPausedMachineGoesOn(t *testing.T) {
+	t.Parallel()
+	server, l, spec := vmHost(t, "btrfs", lxdtest.WithMemoryFaults(func(string) string { return "no space left on device" }))
+	machine := mustCreate(t, l, spec)
+	boot := server.Boot("default", "vm")
+	operation, err := server.Client(t).CreateInstanceSnapshot("vm", api.InstanceSnapshotsPost{Name: "theirs", Stateful: true})
+	if err != nil || operation.Wait() == nil {
+		t.Fatal("it was captured", err)
+	}
+	if found, err := l.RefreshMachine(t.Context(), machine.ID, nil); err != nil || found.Running {
+		t.Fatalf("paused, it is read as %+v, %v", found, err)
+	}
+	if found, err := l.UpdateMachine(t.Context(), machine.ID, spec, spec); err != nil || !found.Running || server.Boot("default", "vm") != boot {
+		t.Errorf("it is %+v, %v", found, err)
+	}
+}
+
 // One that is interrupted is left to the daemon to end, and what comes of it is told.
 func TestCheckpointThatIsInterrupted(t *testing.T) {
 	t.Parallel()
