@@ -113,6 +113,8 @@ func TestAdmitSnapshot(t *testing.T) {
 		"with memory, container":        {SnapshotAsk{Pool: "cow", Type: container, Stateful: true}, "stateful", []string{"memory of a container"}},
 		"with memory, not set up":       {SnapshotAsk{Pool: "cow", Type: vm, Stateful: true}, "stateful", []string{"checkpointable = true"}},
 		"with memory":                   {SnapshotAsk{Pool: "cow", Type: vm, Stateful: true, Checkpointable: true}, "", nil},
+		"with memory, stopped":          {SnapshotAsk{Pool: "cow", Type: vm, Stateful: true, Checkpointable: true, Stopped: true}, "stateful", []string{"does not run", "running = true"}},
+		"without memory, stopped":       {SnapshotAsk{Pool: "cow", Type: vm, Stopped: true}, "", nil},
 		"with memory, type not known":   {SnapshotAsk{Pool: "cow", Stateful: true}, "", nil},
 		"with memory, on dir":           {SnapshotAsk{Pool: "plain", Type: vm, Stateful: true, Checkpointable: true}, "machine", []string{"stateful snapshot"}},
 		"on a pool that does not exist": {SnapshotAsk{Pool: "later", Type: container}, "", nil},
