@@ -17,7 +17,7 @@ umask 022 # the image's own files get their modes under it
 script=$(readlink -f "${BASH_SOURCE[0]}")
 cache=${LAB_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/terraform-provider-lab}/images
 
-say() { printf 'debian.sh: %s\n' "$*" >&2; }
+say() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
 die() { say "$*"; exit 1; }
 
 as_root() {
@@ -81,6 +81,12 @@ configured_mirror() {
     awk '$1 == "Debian" && $2 == "main" && $3 !~ /-/ && uri == "" { uri = $4 } END { print uri }'
 }
 
+# proxy exports the proxy that apt is configured with: debootstrap's packages are often behind it, too.
+proxy() {
+  [[ -n ${http_proxy:-} ]] || eval "$(apt-config shell http_proxy Acquire::http::Proxy)"
+  [[ -z ${http_proxy:-} ]] || export http_proxy
+}
+
 # ---- as root, in a mount namespace of its own ------------------------------------------------------------------
 
 # build RELEASE MIRROR DIRECTORY makes the two files of the image in DIRECTORY.
@@ -90,10 +96,7 @@ build() {
   work=$(mktemp -d "${TMPDIR:-/var/tmp}/debian-$release.XXXXXXXX")
   trap 'rm -rf --one-file-system "$work"' EXIT
 
-  # What debootstrap fetches is often behind the proxy that apt is configured with.
-  [[ -n ${http_proxy:-} ]] || eval "$(apt-config shell http_proxy Acquire::http::Proxy)"
-  [[ -z ${http_proxy:-} ]] || export http_proxy
-
+  proxy
   local packages=systemd-sysv,dbus,ifupdown,udhcpc,iproute2,iputils-ping,busybox
   say "fetching and unpacking Debian $release ($suite)"
   PATH=$PATH:/usr/sbin:/sbin debootstrap --variant=minbase --include="$packages" \
@@ -215,6 +218,8 @@ main() {
   say "built $image ($(du -sh "$image" | cut -f 1))"
   echo "$image"
 }
+
+[[ ${BASH_SOURCE[0]} == "$0" ]] || return 0 # read by another script, for its functions
 
 if [[ ${1:-} == --build ]]; then
   build "${@:2}"

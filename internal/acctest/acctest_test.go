@@ -63,10 +63,10 @@ func TestTinyFilesAreImages(t *testing.T) {
 	t.Parallel()
 	h := Shared(t)
 	unified, split := TinyFiles(t), TinyFiles(t)
-	if err := importImage(h.Client(t), unified.Unified, ""); err != nil {
+	if err := importImage(h.Client(t), unified.Unified, "", api.InstanceTypeContainer); err != nil {
 		t.Fatal(err)
 	}
-	if err := importImage(h.Client(t), split.Metadata, split.Rootfs); err != nil {
+	if err := importImage(h.Client(t), split.Metadata, split.Rootfs, api.InstanceTypeContainer); err != nil {
 		t.Fatal(err)
 	}
 	both, err := fingerprint(split.Metadata, split.Rootfs)

@@ -83,6 +83,13 @@ func (c *CLI) Script(t testing.TB, path string, args ...string) *exec.Cmd {
 // Setenv sets an environment variable for what is run from now on.
 func (c *CLI) Setenv(name, value string) { c.env = append(c.env, name+"="+value) }
 
+// Use makes what is run from now on talk to a host.
+func (c *CLI) Use(h *Host) {
+	for name, value := range h.Environment() {
+		c.Setenv(name, value)
+	}
+}
+
 // Provider is the provider itself with arguments, ready to be started.
 func (c *CLI) Provider(ctx context.Context, args ...string) *exec.Cmd {
 	command := c.Command(ctx, args...)
@@ -106,7 +113,7 @@ func buildProvider(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	top, err := moduleRoot()
+	top, err := ModuleRoot()
 	if err != nil {
 		return "", err
 	}

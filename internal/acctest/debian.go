@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/canonical/lxd/shared/api"
 )
 
 // debianTimeout bounds the build of the image, which fetches packages when it is not cached.
@@ -25,7 +27,7 @@ func (h *Host) Debian(t testing.TB) Image {
 		if err != nil {
 			return image, err
 		}
-		return image, importImage(h.Client(t), image.Metadata, image.Rootfs)
+		return image, importImage(h.Client(t), image.Metadata, image.Rootfs, api.InstanceTypeContainer)
 	})
 	if err != nil {
 		t.Fatalf("Unable to import the Debian image: %v", err)
@@ -36,7 +38,7 @@ func (h *Host) Debian(t testing.TB) Image {
 func buildDebian(ctx context.Context) (Image, error) {
 	ctx, cancel := context.WithTimeout(ctx, debianTimeout)
 	defer cancel()
-	top, err := moduleRoot()
+	top, err := ModuleRoot()
 	if err != nil {
 		return Image{}, err
 	}
@@ -54,8 +56,8 @@ func buildDebian(ctx context.Context) (Image, error) {
 	return image, err
 }
 
-// moduleRoot returns the directory that holds go.mod, from the directory of the tested package upwards.
-func moduleRoot() (string, error) {
+// ModuleRoot returns the directory that holds go.mod, from the directory of the tested package upwards.
+func ModuleRoot() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return "", err

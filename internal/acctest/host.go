@@ -36,11 +36,13 @@ type Host struct {
 	member  string  // name in a cluster, if it is in one
 	peers   []*Host // all members of that cluster
 	tools   string  // the directory that is the daemon's PATH, if it is degraded
+	vm      VMHost  // of a daemon that runs virtual machines
 	shared  bool
 
 	subnet        io.Closer // reserves the shared network's
 	pool, network once[string]
 	tiny, debian  once[Image]
+	guest         once[Image]
 }
 
 // once makes a thing that the tests of a package share when the first of them asks.
@@ -107,7 +109,12 @@ func (h *Host) Socket() string {
 }
 
 // Address returns the daemon's address, as the provider takes it.
-func (h *Host) Address() string { return "unix://" + h.Socket() }
+func (h *Host) Address() string {
+	if h.vm.Address != "" {
+		return h.vm.Address
+	}
+	return "unix://" + h.Socket()
+}
 
 // Project returns the project that tests use: "default" on a daemon of our own.
 func (h *Host) Project() string { return h.project }
@@ -120,7 +127,13 @@ func (h *Host) LXC(t testing.TB, args ...string) string {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), commandTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "lxc", append([]string{"--quiet", "--project", h.project}, args...)...)
-	cmd.Env = append(withoutLXD(os.Environ()), "PATH="+os.Getenv("PATH"), "LXD_SOCKET="+h.Socket(), "LXD_CONF="+filepath.Join(h.root, "lxc"))
+	config := filepath.Join(h.root, "lxc")
+	cmd.Env = append(withoutLXD(os.Environ()), "PATH="+os.Getenv("PATH"), "LXD_CONF="+config)
+	if h.vm.Address == "" {
+		cmd.Env = append(cmd.Env, "LXD_SOCKET="+h.Socket())
+	} else if err := h.vm.configure(config); err != nil {
+		t.Fatal(err)
+	}
 	cmd.WaitDelay = time.Second
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
@@ -143,7 +156,11 @@ func (h *Host) Client(t testing.TB) lxd.InstanceServer {
 }
 
 func (h *Host) connect(ctx context.Context) (lxd.InstanceServer, error) {
-	c, err := lxd.ConnectLXDUnixWithContext(ctx, h.Socket(), &lxd.ConnectionArgs{UserAgent: "acctest"})
+	connect, at, args := lxd.ConnectLXDUnixWithContext, h.Socket, &lxd.ConnectionArgs{UserAgent: "acctest"}
+	if h.vm.Address != "" {
+		connect, at, args = lxd.ConnectLXDWithContext, h.Address, h.vm.arguments()
+	}
+	c, err := connect(ctx, at(), args)
 	if err != nil {
 		return nil, err
 	}

@@ -34,7 +34,7 @@ func (h *Host) Tiny(t testing.TB) Image {
 		if err != nil {
 			return image, err
 		}
-		return image, importImage(h.Client(t), image.Unified, "")
+		return image, importImage(h.Client(t), image.Unified, "", api.InstanceTypeContainer)
 	})
 	if err != nil {
 		t.Fatalf("Unable to import the tiny image: %v", err)
@@ -53,13 +53,13 @@ func TinyFiles(t testing.TB) Image {
 }
 
 // importImage uploads a unified image, or a split one if rootfs is not empty.
-func importImage(c lxd.InstanceServer, metadata, rootfs string) error {
+func importImage(c lxd.InstanceServer, metadata, rootfs string, kind api.InstanceType) error {
 	meta, err := os.Open(metadata)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = meta.Close() }()
-	args := &lxd.ImageCreateArgs{MetaFile: meta, MetaName: filepath.Base(metadata)}
+	args := &lxd.ImageCreateArgs{MetaFile: meta, MetaName: filepath.Base(metadata), Type: string(kind)}
 	if rootfs != "" {
 		root, err := os.Open(rootfs)
 		if err != nil {

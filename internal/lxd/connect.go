@@ -102,7 +102,7 @@ func (d *Daemon) firstAnswer(ctx context.Context, timeout time.Duration) (*api.S
 			LastSeen: "it takes connections but does not answer. LXD waits for each client of its socket to say something before " +
 				"it turns to the next, so one that connected and is silent (ss -xp shows them) holds up all; its log may say more, " +
 				"and a restart may help",
-			Waited:    time.Since(started), Cause: limited.Err(),
+			Waited: time.Since(started), Cause: limited.Err(),
 		}}
 	}
 	return info, classify(ask, err)
