@@ -20,6 +20,9 @@ type profile struct {
 func (s *Server) allProfiles() []*profile {
 	var all []*profile
 	for _, p := range s.projects {
+		if p.sharesProfiles() {
+			continue
+		}
 		all = slices.AppendSeq(all, maps.Values(p.profiles))
 	}
 	return all

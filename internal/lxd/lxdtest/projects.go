@@ -34,6 +34,9 @@ func newProject(name string) *project {
 	}
 }
 
+// sharesProfiles tells whether the profiles of the project are the default project's.
+func (p *project) sharesProfiles() bool { return p.Config["features.profiles"] == "false" }
+
 // project returns that of a request. One that does not exist holds nothing, as far as reads are concerned.
 func (s *Server) project(r *http.Request) *project {
 	if p, ok := s.projects[projectOf(r)]; ok {
@@ -88,6 +91,9 @@ func (s *Server) projectsPost(r *http.Request) answer {
 	p := newProject(req.Name)
 	p.Description = req.Description
 	maps.Copy(p.Config, req.Config)
+	if p.sharesProfiles() {
+		p.profiles = s.projects["default"].profiles
+	}
 	s.projects[req.Name] = p
 	return answer{status: http.StatusCreated, value: struct{}{}}
 }
@@ -107,7 +113,7 @@ func (s *Server) projectDelete(r *http.Request) answer {
 		return failedf(http.StatusNotFound, "Project not found")
 	case p.Name == "default":
 		return failedf(http.StatusForbidden, "The 'default' project cannot be deleted")
-	case len(p.instances)+len(p.images) > 0 || len(p.profiles) > 1:
+	case len(p.instances)+len(p.images) > 0 || len(p.profiles) > 1 && !p.sharesProfiles():
 		return badRequest("Only empty projects can be removed")
 	}
 	delete(s.projects, p.Name)

@@ -110,7 +110,7 @@ func (s *Server) instanceRoutes() routes {
 		"GET /1.0/instances/{name}":       s.instanceGet,
 		"PUT /1.0/instances/{name}":       s.instancePut,
 		"PATCH /1.0/instances/{name}":     s.instancePatch,
-		"POST /1.0/instances/{name}":      s.instanceRename,
+		"POST /1.0/instances/{name}":      s.instancePost,
 		"DELETE /1.0/instances/{name}":    s.instanceDelete,
 		"GET /1.0/instances/{name}/state": s.stateGet,
 		"PUT /1.0/instances/{name}/state": s.statePut,
