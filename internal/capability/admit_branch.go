@@ -36,6 +36,8 @@ type BranchAsk struct {
 	CPUs, MemoryBytes int64
 	// Expires is when the daemon deletes the snapshot that it is made from; the zero time is never.
 	Expires time.Time
+	// Resume is set when the branch is to go on from the memory of its source.
+	Resume *ResumeAsk
 }
 
 func (a BranchAsk) String() string { return fmt.Sprintf("branch %q of %s", a.Name, a.Source) }
@@ -55,6 +57,7 @@ func (c *Checker) AdmitBranch(ctx context.Context, ask BranchAsk) error {
 	asked := ask.String()
 	for _, check := range []func() *Refusal{
 		func() *Refusal { return facts.refuseSourceType(ask) },
+		func() *Refusal { return refuseResume(ask) },
 		func() *Refusal { return refuseOtherPool(asked, ask) },
 		func() *Refusal { return refuseOtherMember(asked, ask) },
 		func() *Refusal { return facts.refuseExpiry(asked, ask) },

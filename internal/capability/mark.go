@@ -23,8 +23,8 @@ const (
 	daemonUUID  = "volatile.uuid"
 )
 
-// abandonedAfter is how old a probe from another host must be to count as dead; one takes seconds.
-const abandonedAfter = time.Hour
+// AbandonedAfter is how old what was begun on another host must be to count as dead.
+const AbandonedAfter = time.Hour
 
 // mark identifies a run of the probe.
 type mark struct {
@@ -35,7 +35,7 @@ type mark struct {
 }
 
 func newMark(pool string) mark {
-	return mark{run: strings.ReplaceAll(uuid.NewString(), "-", "")[:12], started: time.Now().UTC().Truncate(time.Second), host: thisHost(), pool: pool}
+	return mark{run: strings.ReplaceAll(uuid.NewString(), "-", "")[:12], started: time.Now().UTC().Truncate(time.Second), host: ThisHost(), pool: pool}
 }
 
 func (m mark) String() string {
@@ -69,8 +69,8 @@ func markOf(name string, config map[string]string) (m mark, ok bool) {
 	return m, ok && ours && config[markID] != "" && config[markID] == config[daemonUUID]
 }
 
-// thisHost names the host whose lock files this process sees.
-func thisHost() string {
+// ThisHost names the host whose lock files this process sees: what was begun on another one may still be under way there.
+func ThisHost() string {
 	name, err := os.Hostname()
 	if err != nil {
 		name = "unknown"

@@ -90,9 +90,9 @@ func findLeftovers(ctx context.Context, d *lxd.Daemon) (map[string]*leftovers, e
 // sweepRun removes the leftovers of a run, if it has died.
 func sweepRun(ctx context.Context, d *lxd.Daemon, locked string, left *leftovers) error {
 	switch {
-	case left.mark.host != thisHost():
+	case left.mark.host != ThisHost():
 		// Its lock cannot be seen from here.
-		if time.Since(left.mark.started) < abandonedAfter {
+		if time.Since(left.mark.started) < AbandonedAfter {
 			return nil
 		}
 	case left.mark.pool != locked:

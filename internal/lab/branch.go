@@ -19,6 +19,8 @@ type BranchSpec struct {
 	// list or a map that is nil. Of Config each key is inherited by itself, and an empty value removes an inherited one.
 	// Type and Image are always the source's; Pool and Target can only confirm where the source is.
 	MachineSpec
+	// WithMemory makes the branch go on from the memory of its source, a snapshot that was taken with it, without a boot.
+	WithMemory bool
 }
 
 // BranchTimings are moments of making a branch, in milliseconds from the start of the work. A moment that was not
@@ -55,6 +57,9 @@ func (l *Lab) CreateBranch(ctx context.Context, spec BranchSpec) (*Machine, Bran
 	start := time.Now()
 	id := uuid.NewString()
 	post := spec.post(from, id)
+	if spec.WithMemory {
+		return l.createResumed(ctx, &spec, from, post, unlockSource)
+	}
 	if err := l.daemon.OnMember(from.member()).CreateInstance(ctx, post); err != nil {
 		return l.machineMadeAnyway(ctx, spec.MachineSpec, id), timings, err
 	}

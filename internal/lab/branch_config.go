@@ -166,5 +166,8 @@ func detach(devices, expanded map[string]map[string]string) {
 func (s *BranchSpec) devicesOf(from *origin) map[string]map[string]string {
 	devices := s.overlay(from.inherited())
 	s.withDisk(devices, from.rootName, from.expandedDevices[from.rootName])
+	if s.WithMemory {
+		s.plugOff(devices, from)
+	}
 	return devices
 }

@@ -70,7 +70,7 @@ func (l *Lab) eachMachineID(ctx context.Context, machine string, do func(path st
 // renewsWithin says whether the machine id is renewed from within: the disk of a virtual machine can only be written
 // by its own agent. One that is declared usable without the agent may not have it.
 func (s *BranchSpec) renewsWithin(from *origin) bool {
-	return from.live.Type == TypeVirtualMachine && (s.Ready.needsAgent() || len(s.Setup) > 0)
+	return from.live.Type == TypeVirtualMachine && !s.WithMemory && (s.Ready.needsAgent() || len(s.Setup) > 0)
 }
 
 // renewScript writes a machine id where there is one, and sees that it is on the disk.

@@ -30,6 +30,8 @@ type origin struct {
 	pool, disk string
 	// expires is when the daemon deletes the snapshot; the zero time is never.
 	expires time.Time
+	// stateful says that the snapshot holds memory.
+	stateful bool
 }
 
 // admittedOrigin reads the source of a branch and asks whether the branch may be made of it.
@@ -62,7 +64,7 @@ func (l *Lab) origin(ctx context.Context, id SourceID) (*origin, error) {
 		}
 		from.config, from.devices, from.profiles = snapshot.Config, snapshot.Devices, snapshot.Profiles
 		from.expandedConfig, from.expandedDevices = snapshot.ExpandedConfig, snapshot.ExpandedDevices
-		from.expires = snapshotOf(id.Machine, snapshot).ExpiresAt
+		from.expires, from.stateful = snapshotOf(id.Machine, snapshot).ExpiresAt, snapshot.Stateful
 	}
 	for name, device := range from.expandedDevices {
 		if isRoot(device) {
@@ -98,5 +100,6 @@ func (s *BranchSpec) askOf(from *origin) capability.BranchAsk {
 		SourcePool: from.pool, Pool: s.Pool, SourceMember: from.member(), Member: s.Target,
 		SourceDiskBytes: bytesOf(from.disk), DiskBytes: bytesOf(s.Disk),
 		CPUs: s.CPUs, MemoryBytes: bytesOf(s.Memory), Expires: from.expires,
+		Resume: s.resumeAsk(from),
 	}
 }

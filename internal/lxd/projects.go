@@ -4,6 +4,7 @@ package lxd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -26,12 +27,16 @@ func (d *Daemon) DeleteProject(ctx context.Context, name string) error {
 	return d.change(ctx, fmt.Sprintf("delete project %q", name), http.MethodDelete, api.NewURL().Path("1.0", "projects", name), nil, "")
 }
 
-// Quiet waits until the daemon runs no operation in the project. The context is the only deadline.
+// Quiet waits until the daemon runs no operation in the project, as it does none in one that is gone. The context is the
+// only deadline.
 func (d *Daemon) Quiet(ctx context.Context) error {
 	return Poll(ctx, fmt.Sprintf("the daemon runs no operation in project %q", d.project), func(ctx context.Context) (bool, string, error) {
 		operations, err := d.client(ctx).GetOperations()
+		if err = classify("list the daemon's operations", err); errors.Is(err, ErrNotFound) {
+			return true, "", nil
+		}
 		if err != nil {
-			return false, "", classify("list the daemon's operations", err)
+			return false, "", err
 		}
 		for _, operation := range operations {
 			if !operation.StatusCode.IsFinal() {
