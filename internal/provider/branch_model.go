@@ -36,7 +36,15 @@ func (m *branchModel) keepUndeclared(before *branchModel) {
 			argument.clear()
 		}
 	}
+	if before.keepsMemory() {
+		m.Memory = before.Memory // how it was made; the daemon does not know
+	}
 }
+
+// withMemory is the value of memory with which a branch goes on from the memory of its source. Terraform makes a text of it.
+const withMemory = "true"
+
+func (m *branchModel) keepsMemory() bool { return m.Memory.ValueString() == withMemory }
 
 // spec is what is asked of the branch, as the verbs take it. Values that are not known yet are left out.
 func (m *branchModel) spec(ctx context.Context) (lab.BranchSpec, diag.Diagnostics) {
@@ -51,7 +59,10 @@ func (m *branchModel) spec(ctx context.Context) (lab.BranchSpec, diag.Diagnostic
 		machine.Profiles = []string{}
 	}
 	machine.Checkpointable = false // as the source's, and not asked for
-	spec := lab.BranchSpec{MachineSpec: machine}
+	spec := lab.BranchSpec{MachineSpec: machine, WithMemory: m.keepsMemory()}
+	if spec.WithMemory {
+		spec.Memory = "" // as the source's
+	}
 	if !m.Source.IsUnknown() && !m.Source.IsNull() {
 		source, err := lab.ParseSourceID(m.Source.ValueString())
 		if err != nil {
@@ -88,10 +99,14 @@ func (m *branchModel) changes(ctx context.Context, state *branchModel) (before, 
 			delete(is.Config, key) // what is no longer declared stays as it is
 		}
 	}
+	if will.WithMemory {
+		is.Memory = "" // whether it was kept is about how the branch was made
+	}
 	return is.MachineSpec, will.MachineSpec, diags
 }
 
 // replaces says whether a plan replaces the branch.
 func (m *branchModel) replaces(state *branchModel, imported bool) bool {
-	return m.machineModel.replaces(&state.machineModel, imported) || !imported && !m.Source.Equal(state.Source)
+	return m.machineModel.replaces(&state.machineModel, imported) ||
+		!imported && (!m.Source.Equal(state.Source) || m.keepsMemory() && !state.keepsMemory())
 }

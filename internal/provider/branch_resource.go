@@ -47,6 +47,10 @@ func (r *branchResource) ValidateConfig(ctx context.Context, req resource.Valida
 	resp.Diagnostics.Append(config.validateNames()...)
 	_, diags := config.spec(ctx) // reads the source's id
 	resp.Diagnostics.Append(diags...)
+	if config.keepsMemory() && !config.CloudInit.IsNull() {
+		resp.Diagnostics.AddAttributeError(path.Root("cloud_init"), "A branch with memory does not boot",
+			"cloud-init works at a boot, and with memory = true the guest goes on without one. Leave cloud_init out and use setup, or leave memory out.")
+	}
 }
 
 // ModifyPlan refuses a branch that its source does not allow, as far as the source is there already, and a change that

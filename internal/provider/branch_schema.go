@@ -36,7 +36,14 @@ These are never inherited, and must be declared where the branch is to have them
 - devices that only one machine can have, or that reach beyond its root disk: proxies that listen on the host, passed-through PCI devices, physical interfaces, the GPUs of virtual machines, and volumes and directories of the host that are not read-only;
 - being ephemeral.
 
-A virtual machine gets its machine id from within: it is booted once for that, off all networks, unless its ` + "`ready`" + ` condition needs no agent.`
+A virtual machine gets its machine id from within: it is booted once for that, off all networks, unless its ` + "`ready`" + ` condition needs no agent.
+
+With ` + "`memory = true`" + ` a branch of a checkpoint (a ` + "`lab_snapshot`" + ` of a virtual machine with ` + "`stateful`" + `) is a live one: its guest goes on where the source was, without a boot. Its processes, host name, machine id, boot id, MAC and IP addresses are the source's until it boots; ` + "`files` and `setup`" + ` are put in when it runs. It is made like this:
+
+- Its interfaces are those of the checkpoint, each on another network than its source, since two machines with the same MAC address would collide; so would two branches of one checkpoint on one network. An interface that ` + "`networks`" + ` leaves out is connected to nothing: ` + "`networks = {}`" + ` sets it apart altogether.
+- To give it an address of its own, change ` + "`networks`" + ` once it runs: the new network comes with a new interface, which has the MAC address that LXD keeps for the branch, and for which the guest asks DHCP anew. It may then be its source's network, too.
+- Its shape is the checkpoint's: ` + "`cpus`, `disk`, `devices`, `profiles`, `cloud_init`, `running = false`" + ` and most of ` + "`config`" + ` are refused until it is there, and can be changed afterwards.
+- LXD has no call for it, so it is made in a project of its own (` + "`lab-staging-*`" + `), which is gone when the branch starts; the client must be allowed to make projects. When the memory does not come back, the branch is removed again.`
 
 func (r *branchResource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	attributes := branchSourceAttributes()
@@ -55,6 +62,7 @@ func (r *branchResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 		}
 	}
 	attributes["disk"] = growing(attributes["disk"])
+	attributes["memory"] = keepable(attributes["memory"])
 	maps.Copy(attributes, machinePreparationAttributes())
 	life := machineLifeAttributes()
 	attributes["running"], attributes["allow_restart"] = life["running"], life["allow_restart"]
@@ -100,6 +108,22 @@ func growing(attribute schema.Attribute) schema.Attribute {
 		return size
 	}
 	return attribute
+}
+
+// keepable makes of a machine's memory that of a branch, which may also be the memory of a checkpoint itself.
+func keepable(attribute schema.Attribute) schema.Attribute {
+	memory, ok := attribute.(schema.StringAttribute)
+	if !ok {
+		return attribute
+	}
+	memory.CustomType = sizeType{orKept: true}
+	memory.MarkdownDescription += " Or `true`: the branch goes on from the memory of its source, a `lab_snapshot` with `stateful`, without a boot (see above). " +
+		"Changing it to `true` replaces the branch."
+	const text = "replaces the branch when it becomes `true`, unless it was just imported"
+	memory.PlanModifiers = append(memory.PlanModifiers, stringplanmodifier.RequiresReplaceIf(func(ctx context.Context, req planmodifier.StringRequest, resp *stringplanmodifier.RequiresReplaceIfFuncResponse) {
+		resp.RequiresReplace = req.PlanValue.ValueString() == withMemory && !justImported(ctx, req.Private)
+	}, text, text))
+	return memory
 }
 
 func branchProjectAttribute() schema.StringAttribute {

@@ -23,7 +23,11 @@ var (
 )
 
 // sizeType is a number of bytes with its unit, such as "512MiB". Two spellings of one size are equal.
-type sizeType struct{ basetypes.StringType }
+type sizeType struct {
+	basetypes.StringType
+	// orKept says that a branch's memory may be declared to be kept in the place of a size.
+	orKept bool
+}
 
 func (t sizeType) Equal(other attr.Type) bool {
 	o, ok := other.(sizeType)
@@ -32,10 +36,10 @@ func (t sizeType) Equal(other attr.Type) bool {
 
 func (t sizeType) String() string { return "size" }
 
-func (t sizeType) ValueType(context.Context) attr.Value { return sizeValue{} }
+func (t sizeType) ValueType(context.Context) attr.Value { return sizeValue{orKept: t.orKept} }
 
 func (t sizeType) ValueFromString(_ context.Context, in basetypes.StringValue) (basetypes.StringValuable, diag.Diagnostics) {
-	return sizeValue{in}, nil
+	return sizeValue{StringValue: in, orKept: t.orKept}, nil
 }
 
 func (t sizeType) ValueFromTerraform(ctx context.Context, in tftypes.Value) (attr.Value, error) {
@@ -47,21 +51,24 @@ func (t sizeType) ValueFromTerraform(ctx context.Context, in tftypes.Value) (att
 	if !ok {
 		return nil, fmt.Errorf("a size came as %T", value)
 	}
-	return sizeValue{text}, nil
+	return sizeValue{StringValue: text, orKept: t.orKept}, nil
 }
 
 // sizeValue is a value of [sizeType].
-type sizeValue struct{ basetypes.StringValue }
+type sizeValue struct {
+	basetypes.StringValue
+	orKept bool
+}
 
 // newSize is the value of a size that the daemon gave; empty is null.
 func newSize(text string) sizeValue {
 	if text == "" {
-		return sizeValue{basetypes.NewStringNull()}
+		return sizeValue{StringValue: basetypes.NewStringNull()}
 	}
-	return sizeValue{basetypes.NewStringValue(text)}
+	return sizeValue{StringValue: basetypes.NewStringValue(text)}
 }
 
-func (v sizeValue) Type(context.Context) attr.Type { return sizeType{} }
+func (v sizeValue) Type(context.Context) attr.Type { return sizeType{orKept: v.orKept} }
 
 func (v sizeValue) Equal(other attr.Value) bool {
 	o, ok := other.(sizeValue)
@@ -84,7 +91,7 @@ func (v sizeValue) StringSemanticEquals(_ context.Context, other basetypes.Strin
 
 // ValidateAttribute refuses what is not a size before anything is planned.
 func (v sizeValue) ValidateAttribute(_ context.Context, req xattr.ValidateAttributeRequest, resp *xattr.ValidateAttributeResponse) {
-	if v.IsNull() || v.IsUnknown() {
+	if v.IsNull() || v.IsUnknown() || v.orKept && v.ValueString() == withMemory {
 		return
 	}
 	if _, err := lab.ParseSize(v.ValueString()); err != nil {
@@ -105,7 +112,7 @@ func (keepSize) PlanModifyString(ctx context.Context, req planmodifier.StringReq
 	if req.StateValue.IsNull() || req.PlanValue.IsNull() || req.PlanValue.IsUnknown() {
 		return
 	}
-	same, diags := sizeValue{req.PlanValue}.StringSemanticEquals(ctx, sizeValue{req.StateValue})
+	same, diags := sizeValue{StringValue: req.PlanValue}.StringSemanticEquals(ctx, sizeValue{StringValue: req.StateValue})
 	resp.Diagnostics.Append(diags...)
 	if same {
 		resp.PlanValue = req.StateValue

@@ -50,7 +50,7 @@ func TestSizesAreValidated(t *testing.T) {
 	}
 	for _, value := range []basetypes.StringValue{basetypes.NewStringNull(), basetypes.NewStringUnknown()} {
 		var resp xattr.ValidateAttributeResponse
-		sizeValue{value}.ValidateAttribute(t.Context(), xattr.ValidateAttributeRequest{Path: path.Root("size")}, &resp)
+		sizeValue{StringValue: value}.ValidateAttribute(t.Context(), xattr.ValidateAttributeRequest{Path: path.Root("size")}, &resp)
 		if resp.Diagnostics.HasError() {
 			t.Errorf("%s: %v", value, resp.Diagnostics)
 		}

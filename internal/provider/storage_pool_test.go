@@ -133,7 +133,7 @@ func TestPoolIsReplacedWhenItsMembersDiffer(t *testing.T) {
 		"no size":          {before, members("a", "", newSize("")), true},
 		"another source":   {before, members("a", "/dev/vdb", newSize("2GiB")), true},
 		"another member":   {before, members("b", "", newSize("2GiB")), true},
-		"not known yet":    {before, members("a", "", sizeValue{types.StringUnknown()}), true},
+		"not known yet":    {before, members("a", "", sizeValue{StringValue: types.StringUnknown()}), true},
 		"none known yet":   {before, types.MapUnknown(types.ObjectType{AttrTypes: part}), true},
 		"none":             {before, none, true},
 		"imported":         {none, before, false},
