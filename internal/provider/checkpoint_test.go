@@ -3,6 +3,7 @@
 package provider
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/canonical/lxd/shared/api"
@@ -34,12 +35,8 @@ func vmMemory(t *testing.T) (*lxdtest.Server, *terraform, args) {
 
 // with is a configuration with some arguments more, or others.
 func with(config, more args) args {
-	all := args{}
-	for _, some := range []args{config, more} {
-		for name, value := range some {
-			all[name] = value
-		}
-	}
+	all := maps.Clone(config)
+	maps.Copy(all, more)
 	return all
 }
 
