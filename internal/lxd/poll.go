@@ -12,6 +12,9 @@ import (
 const (
 	firstPause = 10 * time.Millisecond
 	lastPause  = 250 * time.Millisecond
+	// slowPause is the longest pause on a host that takes long over a look: there the pause is as long as the look, so
+	// that half of its time at least goes to what is waited for.
+	slowPause = 5 * time.Second
 )
 
 // Look is one observation of something that is waited for: whether the wait is over, and what was seen. An error ends
@@ -24,7 +27,9 @@ func Poll(ctx context.Context, condition string, look Look) error {
 	started := time.Now()
 	last := ""
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		asked := time.Now()
 		done, seen, err := look(ctx)
+		took := time.Since(asked)
 		if seen != "" && (ctx.Err() == nil || last == "") {
 			last = seen // what a look saw whose own context ended says less than the one before
 		}
@@ -32,7 +37,7 @@ func Poll(ctx context.Context, condition string, look Look) error {
 			return err
 		}
 		if ctx.Err() == nil {
-			wait(ctx, pause)
+			wait(ctx, max(pause, min(took, slowPause)))
 		}
 		if cause := ctx.Err(); cause != nil {
 			return &TimeoutError{Condition: condition, LastSeen: last, Waited: time.Since(started), Cause: cause}

@@ -33,6 +33,28 @@ func TestPollPausesGrow(t *testing.T) {
 	})
 }
 
+func TestPollPausesAreAsLongAsALook(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var pauses []time.Duration
+		ended := time.Now()
+		looks := []time.Duration{time.Second, 100 * time.Millisecond, time.Minute, 0, 0}
+		err := Poll(t.Context(), "it is late", func(context.Context) (bool, string, error) {
+			pauses = append(pauses, time.Since(ended))
+			time.Sleep(looks[len(pauses)-1])
+			ended = time.Now()
+			return len(pauses) == len(looks), "early", nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []time.Duration{0, time.Second, 100 * time.Millisecond, 5 * time.Second, 80 * time.Millisecond}
+		if diff := cmp.Diff(want, pauses); diff != "" {
+			t.Errorf("pauses differ (-want +got):\n%s", diff)
+		}
+	})
+}
+
 func TestPollEnds(t *testing.T) {
 	t.Parallel()
 	failure := errors.New("it broke")

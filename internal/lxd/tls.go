@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	lxdclient "github.com/canonical/lxd/client"
 	"github.com/canonical/lxd/shared/api"
@@ -21,6 +22,9 @@ import (
 
 // defaultPort is the one that LXD and Incus listen on.
 const defaultPort = "8443"
+
+// idleTimeout is how long a connection to an https daemon is kept for the next request.
+const idleTimeout = 30 * time.Second
 
 // dialHTTPS prepares the connection to an https daemon, and gives the full form of its address. Nothing is sent yet:
 // the daemon's certificate is checked on every connection, the first one as well, before a request goes through it.
@@ -40,13 +44,16 @@ func dialHTTPS(ctx context.Context, address string, cfg Config, args *lxdclient.
 	if err != nil {
 		return "", nil, &Error{Ask: ask, Err: fmt.Errorf("client_certificate and client_key cannot be used: %w", err)}
 	}
+	transport, err := transportOf(server)
+	if err != nil {
+		return "", nil, &Error{Ask: ask, Err: err}
+	}
 	if cfg.ServerFingerprint != "" {
-		transport, err := transportOf(server)
-		if err != nil {
-			return "", nil, &Error{Ask: ask, Err: err}
-		}
 		transport.TLSClientConfig.VerifyConnection = pin(cfg.ServerFingerprint)
 	}
+	// The official client greets the daemon anew for each request, which costs more than most requests do. On the socket it
+	// must: LXD answers nobody else there while a client that is connected says nothing.
+	transport.DisableKeepAlives, transport.IdleConnTimeout = false, idleTimeout
 	return full, server, nil
 }
 

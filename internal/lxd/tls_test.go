@@ -6,11 +6,14 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/canonical/lxd/shared/api"
 )
 
 func TestNormalFingerprint(t *testing.T) {
@@ -126,5 +129,41 @@ func TestNoAnswerAtAnHTTPSAddress(t *testing.T) {
 	server.Close()
 	if _, err := Connect(patient(t), Config{Address: server.URL}); !isOnly(err, ErrUnreachable) {
 		t.Errorf("got %v, want it unreachable", err)
+	}
+}
+
+// Greeting a daemon by https costs more than most requests; on a socket, LXD answers nobody while a client is silent.
+func TestConnectionsAreKeptByHTTPSOnly(t *testing.T) {
+	t.Parallel()
+	connections := atomic.Int32{}
+	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		answer(t, w, http.StatusOK, api.ResponseRaw{Type: api.SyncResponse, Metadata: api.Server{ServerUntrusted: api.ServerUntrusted{Auth: trusted}}})
+	})
+	server := httptest.NewUnstartedServer(handler)
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			connections.Add(1)
+		}
+	}
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	const requests = 5
+	ask := func(config Config) *Daemon {
+		d, err := Connect(patient(t), config)
+		must(t, err)
+		for range requests - 1 {
+			_, _, err := d.client(patient(t)).GetServer()
+			must(t, err)
+		}
+		return d
+	}
+	ask(Config{Address: server.URL, ServerFingerprint: certificateFingerprint(server.Certificate())})
+	if got := connections.Load(); got != 1 {
+		t.Errorf("%d requests by https took %d connections, want 1", requests, got)
+	}
+	transport, err := transportOf(ask(Config{Address: "unix://" + listen(t, handler)}).server)
+	must(t, err)
+	if !transport.DisableKeepAlives {
+		t.Error("connections to the socket are kept")
 	}
 }
