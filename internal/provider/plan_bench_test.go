@@ -12,32 +12,34 @@ import (
 	"github.com/cowlab/terraform-provider-lab/internal/lxd/lxdtest"
 )
 
+// Snapshots go over the machines as in the examples: Terraform evaluates an index into them by decoding all of them, each
+// time.
 const manyMachines = `
 provider "lab" {
   address = "ADDRESS"
 }
 resource "lab_machine" "m" {
-  count   = MACHINES
-  name    = "PREFIX-${count.index}"
-  image   = "IMAGE"
-  pool    = "POOL"
-  running = count.index < RUNNING
+  for_each = { for i in range(MACHINES) : format("%03d", i) => i }
+  name     = "PREFIX-${each.key}"
+  image    = "IMAGE"
+  pool     = "POOL"
+  running  = each.value < RUNNING
 }
 resource "lab_snapshot" "s" {
-  count   = MACHINES
-  machine = lab_machine.m[count.index].id
-  name    = "clean"
+  for_each = lab_machine.m
+  machine  = each.value.id
+  name     = "clean"
 }
 `
 
 const manyNothings = `
 resource "terraform_data" "m" {
-  count = MACHINES
-  input = count.index
+  for_each = { for i in range(MACHINES) : format("%03d", i) => i }
+  input    = each.value
 }
 resource "terraform_data" "s" {
-  count = MACHINES
-  input = terraform_data.m[count.index].id
+  for_each = terraform_data.m
+  input    = each.value.id
 }
 `
 
