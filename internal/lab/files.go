@@ -50,9 +50,16 @@ func (l *Lab) fill(ctx context.Context, spec *MachineSpec) (within bool, err err
 	if len(spec.Files) == 0 {
 		return false, nil
 	}
-	live, _, err := l.daemon.Instance(ctx, spec.Name)
-	if err != nil || live.Type == TypeVirtualMachine {
-		return true, err
+	kind := spec.Type
+	if kind == "" { // a branch has its source's
+		live, _, err := l.daemon.Instance(ctx, spec.Name)
+		if err != nil {
+			return false, err
+		}
+		kind = live.Type
+	}
+	if kind == TypeVirtualMachine {
+		return true, nil
 	}
 	return false, l.pushFiles(ctx, spec.Name, spec.Files)
 }

@@ -10,6 +10,8 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+
+	lxdclient "github.com/canonical/lxd/client"
 )
 
 // File is a file or directory to put into a machine.
@@ -56,17 +58,24 @@ func (d *Daemon) PushFile(ctx context.Context, instance string, file File) error
 		setHeader(header, "type", "directory")
 		file.Content = nil
 	}
-	_, err := d.upload(ctx, ask, at, header, bytes.NewReader(file.Content))
-	return err
+	return withFileHelper(ctx, func() error {
+		_, err := d.upload(ctx, ask, at, header, bytes.NewReader(file.Content))
+		return err
+	})
 }
 
 // File reads a regular file of an instance, running or (containers) stopped. The error is [ErrNotFound] where there is
 // none, also when something other than a regular file has its path.
 func (d *Daemon) File(ctx context.Context, instance, path string) (content []byte, err error) {
 	ask := fmt.Sprintf("read %s in machine %q", path, instance)
-	body, found, err := d.client(ctx).GetInstanceFile(instance, path)
+	var body io.ReadCloser
+	var found *lxdclient.InstanceFileResponse
+	err = withFileHelper(ctx, func() (err error) {
+		body, found, err = d.client(ctx).GetInstanceFile(instance, path)
+		return classify(ask, err)
+	})
 	if err != nil {
-		return nil, classify(ask, err)
+		return nil, err
 	}
 	if body != nil { // a directory has none
 		defer func() { err = errors.Join(err, body.Close()) }()
@@ -82,5 +91,7 @@ func (d *Daemon) File(ctx context.Context, instance, path string) (content []byt
 // none.
 func (d *Daemon) RemoveFile(ctx context.Context, instance, path string) error {
 	at := d.path("instances", instance, "files").WithQuery("path", path)
-	return d.change(ctx, fmt.Sprintf("remove %s in machine %q", path, instance), http.MethodDelete, at, nil, "")
+	return withFileHelper(ctx, func() error {
+		return d.change(ctx, fmt.Sprintf("remove %s in machine %q", path, instance), http.MethodDelete, at, nil, "")
+	})
 }

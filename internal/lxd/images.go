@@ -23,8 +23,7 @@ func (d *Daemon) Image(ctx context.Context, fingerprint string) (*api.Image, str
 
 // Images lists the images of the project.
 func (d *Daemon) Images(ctx context.Context) ([]api.Image, error) {
-	images, err := d.client(ctx).GetImages()
-	return images, classify("list images", err)
+	return list(ctx, "list images", d.client(ctx).GetImages)
 }
 
 // ImageAlias reads where an alias points.

@@ -19,14 +19,15 @@ func (d *Daemon) Instance(ctx context.Context, name string) (*api.Instance, stri
 
 // Instances lists the instances of the project.
 func (d *Daemon) Instances(ctx context.Context) ([]api.Instance, error) {
-	instances, err := d.client(ctx).GetInstances(api.InstanceTypeAny)
-	return instances, classify("list machines", err)
+	return list(ctx, "list machines", func() ([]api.Instance, error) { return d.client(ctx).GetInstances(api.InstanceTypeAny) })
 }
 
 // AllInstances lists the instances of all projects, or of this one only where the client may see no other.
 func (d *Daemon) AllInstances(ctx context.Context) ([]api.Instance, error) {
-	instances, err := d.client(ctx).GetInstancesAllProjects(api.InstanceTypeAny)
-	if err = classify("list the machines of all projects", err); errors.Is(err, ErrRefused) {
+	instances, err := list(ctx, "list the machines of all projects", func() ([]api.Instance, error) {
+		return d.client(ctx).GetInstancesAllProjects(api.InstanceTypeAny)
+	})
+	if errors.Is(err, ErrRefused) {
 		return d.Instances(ctx)
 	}
 	return instances, err
@@ -104,6 +105,5 @@ func (d *Daemon) DeleteSnapshot(ctx context.Context, instance, name string) erro
 
 // Profiles lists the profiles of the project.
 func (d *Daemon) Profiles(ctx context.Context) ([]api.Profile, error) {
-	profiles, err := d.client(ctx).GetProfiles()
-	return profiles, classify("list profiles", err)
+	return list(ctx, "list profiles", d.client(ctx).GetProfiles)
 }

@@ -67,18 +67,18 @@ func (d *Daemon) ListedInstance(ctx context.Context, name string) (*api.Instance
 		return nil, classify("list machines", ctx.Err())
 	}
 	if listing.found == nil || listing.writes != d.listings.writes.Load() || time.Since(listing.asked) > d.listings.age {
-		if err := listing.read(d.client(ctx), d.listings.writes.Load()); err != nil {
+		if err := listing.read(ctx, d.client(ctx), d.listings.writes.Load()); err != nil {
 			return nil, err
 		}
 	}
 	return listing.found[name], nil
 }
 
-func (l *listing) read(client lxdclient.InstanceServer, writes int64) error {
+func (l *listing) read(ctx context.Context, client lxdclient.InstanceServer, writes int64) error {
 	l.asked, l.writes, l.found = time.Now(), writes, nil
-	instances, err := client.GetInstancesFull(api.InstanceTypeAny)
+	instances, err := list(ctx, "list machines", func() ([]api.InstanceFull, error) { return client.GetInstancesFull(api.InstanceTypeAny) })
 	if err != nil {
-		return classify("list machines", err)
+		return err
 	}
 	l.found = make(map[string]*api.InstanceFull, len(instances))
 	for i := range instances {

@@ -12,8 +12,7 @@ import (
 
 // Pools lists the daemon's storage pools.
 func (d *Daemon) Pools(ctx context.Context) ([]api.StoragePool, error) {
-	pools, err := d.client(ctx).GetStoragePools()
-	return pools, classify("list storage pools", err)
+	return list(ctx, "list storage pools", d.client(ctx).GetStoragePools)
 }
 
 // Pool reads a storage pool and its ETag. On a cluster the configuration of one member is only shown through

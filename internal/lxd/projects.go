@@ -13,8 +13,7 @@ import (
 
 // Projects lists the projects that the client may see.
 func (d *Daemon) Projects(ctx context.Context) ([]api.Project, error) {
-	projects, err := d.client(ctx).GetProjects()
-	return projects, classify("list projects", err)
+	return list(ctx, "list projects", d.client(ctx).GetProjects)
 }
 
 // CreateProject makes a project.
