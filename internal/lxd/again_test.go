@@ -3,6 +3,8 @@
 package lxd
 
 import (
+	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -19,30 +21,30 @@ func TestRacesWithinTheDaemon(t *testing.T) {
 	for name, test := range map[string]struct {
 		path, words string
 		status      int
-		ask         func(t *testing.T, d *Daemon, machine string) error
+		ask         func(ctx context.Context, d *Daemon, machine string) error
 	}{
-		"pools": {"/1.0/storage-pools", "Storage pool not found", http.StatusNotFound, func(t *testing.T, d *Daemon, _ string) error {
-			pools, err := d.Pools(patient(t))
+		"pools": {"/1.0/storage-pools", "Storage pool not found", http.StatusNotFound, func(ctx context.Context, d *Daemon, _ string) error {
+			pools, err := d.Pools(ctx)
 			if err == nil && len(pools) != 1 {
-				t.Errorf("got %d pools, want 1", len(pools))
+				return fmt.Errorf("got %d pools, want 1", len(pools))
 			}
 			return err
 		}},
-		"machines": {"/1.0/instances", "Instance not found", http.StatusNotFound, func(t *testing.T, d *Daemon, machine string) error {
+		"machines": {"/1.0/instances", "Instance not found", http.StatusNotFound, func(ctx context.Context, d *Daemon, machine string) error {
 			d.listings.writing()() // what was listed before is of no use
-			listed, err := d.ListedInstance(patient(t), machine)
+			listed, err := d.ListedInstance(ctx, machine)
 			if err == nil && listed == nil {
-				t.Errorf("machine %q is not listed", machine)
+				return fmt.Errorf("machine %q is not listed", machine)
 			}
 			return err
 		}},
-		"files": {"/files", "dial unix /proc/self/fd/7/forkfile.sock: connect: no such file or directory", http.StatusInternalServerError, func(t *testing.T, d *Daemon, machine string) error {
-			if err := d.PushFile(patient(t), machine, File{Path: "/note", Content: []byte("kept"), Mode: 0o644}); err != nil {
+		"files": {"/files", "dial unix /proc/self/fd/7/forkfile.sock: connect: no such file or directory", http.StatusInternalServerError, func(ctx context.Context, d *Daemon, machine string) error {
+			if err := d.PushFile(ctx, machine, File{Path: "/note", Content: []byte("kept"), Mode: 0o644}); err != nil {
 				return err
 			}
-			content, err := d.File(patient(t), machine, "/note")
+			content, err := d.File(ctx, machine, "/note")
 			if err == nil && string(content) != "kept" {
-				t.Errorf("read %q", content)
+				return fmt.Errorf("read %q", content)
 			}
 			return err
 		}},
@@ -66,9 +68,9 @@ func TestRacesWithinTheDaemon(t *testing.T) {
 				next.ServeHTTP(w, r)
 			})
 			losses.Store(2)
-			must(t, test.ask(t, d, "m"))
+			must(t, test.ask(patient(t), d, "m"))
 			losses.Store(1000)
-			if err := test.ask(t, d, "m"); err == nil || !strings.Contains(err.Error(), test.words) {
+			if err := test.ask(patient(t), d, "m"); err == nil || !strings.Contains(err.Error(), test.words) {
 				t.Errorf("got %v, want an error with %q", err, test.words)
 			}
 		})
