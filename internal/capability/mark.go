@@ -23,8 +23,11 @@ const (
 	daemonUUID  = "volatile.uuid"
 )
 
-// AbandonedAfter is how old what was begun on another host must be to count as dead.
-const AbandonedAfter = time.Hour
+// abandonedAfter is how old what was begun on another host must be to count as dead.
+const abandonedAfter = time.Hour
+
+// Abandoned says whether what was begun on another host at a time counts as dead; its lock cannot be seen from here.
+func Abandoned(started time.Time) bool { return time.Since(started) >= abandonedAfter }
 
 // mark identifies a run of the probe.
 type mark struct {

@@ -91,8 +91,7 @@ func findLeftovers(ctx context.Context, d *lxd.Daemon) (map[string]*leftovers, e
 func sweepRun(ctx context.Context, d *lxd.Daemon, locked string, left *leftovers) error {
 	switch {
 	case left.mark.host != ThisHost():
-		// Its lock cannot be seen from here.
-		if time.Since(left.mark.started) < AbandonedAfter {
+		if !Abandoned(left.mark.started) {
 			return nil
 		}
 	case left.mark.pool != locked:

@@ -40,7 +40,7 @@ func (l *Lab) createResumed(ctx context.Context, spec *BranchSpec, from *origin,
 		return s.abandon(ctx, spec, err, timings)
 	}
 	timings.LaunchMS = since(start)
-	err := l.prepareResumed(ctx, &spec.MachineSpec)
+	_, err := l.equip(ctx, &spec.MachineSpec, len(spec.Files) > 0)
 	if err == nil {
 		timings.UsableMS = since(start)
 	}
@@ -106,24 +106,6 @@ func (o *origin) asMade(branch *api.Instance) *api.InstanceSnapshot {
 		}
 	}
 	return then
-}
-
-// prepareResumed prepares a branch whose guest goes on, and waits until it is usable.
-func (l *Lab) prepareResumed(ctx context.Context, spec *MachineSpec) error {
-	if len(spec.Files) > 0 {
-		if err := l.fillFromWithin(ctx, spec); err != nil {
-			return err
-		}
-	}
-	if len(spec.Setup) > 0 {
-		if err := waitBooted(ctx, l.daemon, spec.Name); err != nil {
-			return err
-		}
-		if err := l.setUp(ctx, spec.Name, spec.Setup); err != nil {
-			return err
-		}
-	}
-	return waitUsable(ctx, l.daemon, spec.Name, spec.Ready)
 }
 
 // unplugged is a network interface like another one that is connected to nothing.

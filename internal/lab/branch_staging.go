@@ -53,7 +53,7 @@ func (m stagingMark) stagingProject() string { return stagingPrefix + m.run }
 
 // mayLive says whether a run may still be at work although its lock is free: a lock is not seen from another host.
 func (m stagingMark) mayLive() bool {
-	return m.host != capability.ThisHost() && time.Since(m.started) < capability.AbandonedAfter
+	return m.host != capability.ThisHost() && !capability.Abandoned(m.started)
 }
 
 // staging is the making of one branch with memory.
@@ -209,10 +209,7 @@ func (l *Lab) dropUnfinished(ctx context.Context, name, id string) error {
 			return err
 		}
 	}
-	return deleted(l.daemon.DeleteInstance(ctx, name), func() error {
-		_, _, err := l.daemon.Instance(ctx, name)
-		return err
-	})
+	return l.deleteStopped(ctx, name)
 }
 
 // dropStaging removes a staging project with the branch in it, once the daemon is done with that. One that is gone is no

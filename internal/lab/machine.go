@@ -73,22 +73,7 @@ func (l *Lab) prepare(ctx context.Context, spec *MachineSpec, start time.Time, t
 		return err
 	}
 	timings.LaunchMS = since(start)
-	if within {
-		if err := l.fillFromWithin(ctx, spec); err != nil {
-			return err
-		}
-	}
-	if len(spec.Setup) > 0 {
-		if err := waitBooted(ctx, l.daemon, spec.Name); err != nil {
-			return err
-		}
-		begin := time.Now()
-		if err := l.setUp(ctx, spec.Name, spec.Setup); err != nil {
-			return err
-		}
-		timings.SetupMS = since(begin)
-	}
-	if err := waitUsable(ctx, l.daemon, spec.Name, spec.Ready); err != nil {
+	if timings.SetupMS, err = l.equip(ctx, spec, within); err != nil {
 		return err
 	}
 	timings.UsableMS = since(start)
@@ -96,6 +81,27 @@ func (l *Lab) prepare(ctx context.Context, spec *MachineSpec, start time.Time, t
 		return nil
 	}
 	return l.haltNamed(ctx, spec.Name)
+}
+
+// equip takes a machine that was just started to where it is usable: with its files, if they must be put into it from
+// within, and its commands run, which took setupMS.
+func (l *Lab) equip(ctx context.Context, spec *MachineSpec, within bool) (setupMS int64, err error) {
+	if within {
+		if err := l.fillFromWithin(ctx, spec); err != nil {
+			return 0, err
+		}
+	}
+	if len(spec.Setup) > 0 {
+		if err := waitBooted(ctx, l.daemon, spec.Name); err != nil {
+			return 0, err
+		}
+		begin := time.Now()
+		if err := l.setUp(ctx, spec.Name, spec.Setup); err != nil {
+			return 0, err
+		}
+		setupMS = since(begin)
+	}
+	return setupMS, waitUsable(ctx, l.daemon, spec.Name, spec.Ready)
 }
 
 // setUp runs the commands that prepare a machine, each to its end.

@@ -18,11 +18,21 @@ func TestMain(m *testing.M) { acctest.Main(m) }
 func connect(t testing.TB) (*acctest.Host, *lab.Lab) {
 	t.Helper()
 	host := acctest.Shared(t)
-	daemon, err := lxd.Connect(t.Context(), lxd.Config{Address: host.Address(), Project: host.Project()})
+	return host, verbsOn(t, host)
+}
+
+// verbsOn gives the verbs on a daemon.
+func verbsOn(t testing.TB, host *acctest.Host) *lab.Lab {
+	t.Helper()
+	environment := host.Environment()
+	daemon, err := lxd.Connect(t.Context(), lxd.Config{
+		Address: host.Address(), Project: host.Project(), ClientCertificate: environment["LAB_CLIENT_CERTIFICATE"],
+		ClientKey: environment["LAB_CLIENT_KEY"], ServerFingerprint: environment["LAB_SERVER_FINGERPRINT"],
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return host, lab.New(daemon, capability.New(daemon))
+	return lab.New(daemon, capability.New(daemon))
 }
 
 // tiny is a specification of the smallest machine that runs.

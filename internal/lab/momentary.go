@@ -63,6 +63,11 @@ func (l *Lab) discard(ctx context.Context, name string) error {
 	if live.Config[keyID] == "" || live.Config[keyID] != live.Config[keyUUID] {
 		return fmt.Errorf("a machine is in the way whose name, %q, is one of ours, and which is not: rename it", name)
 	}
+	return l.deleteStopped(ctx, name)
+}
+
+// deleteStopped removes a machine that is stopped, and that is known to be ours.
+func (l *Lab) deleteStopped(ctx context.Context, name string) error {
 	return deleted(l.daemon.DeleteInstance(ctx, name), func() error {
 		_, _, err := l.daemon.Instance(ctx, name)
 		return err

@@ -59,27 +59,23 @@ func (r Ready) needsAgent() bool {
 
 // waitUsable waits until the machine is usable. The context is the only deadline.
 func waitUsable(ctx context.Context, daemon *lxd.Daemon, machine string, ready Ready) error {
-	if ready.needsAgent() {
-		if err := waitExec(ctx, daemon, machine); err != nil {
-			return err
-		}
-	}
-	return waitConditions(ctx, daemon, machine, ready)
+	return waitConditions(ctx, daemon, machine, ready, answersWanted)
 }
 
 // waitResumed is waitUsable for a guest that goes on from its memory, in which no boot restarts the agent.
 func waitResumed(ctx context.Context, daemon *lxd.Daemon, machine string, ready Ready) error {
+	once := func(context.Context, *lxd.Daemon, string) (int, error) { return 1, nil }
+	return waitConditions(ctx, daemon, machine, ready, once)
+}
+
+// waitConditions waits until commands run, as often in a row as wants says, where a condition needs that, and then for the
+// conditions that are given.
+func waitConditions(ctx context.Context, daemon *lxd.Daemon, machine string, ready Ready, wants func(context.Context, *lxd.Daemon, string) (int, error)) error {
 	if ready.needsAgent() {
-		once := func(context.Context, *lxd.Daemon, string) (int, error) { return 1, nil }
-		if err := waitAnswers(ctx, daemon, machine, once); err != nil {
+		if err := waitAnswers(ctx, daemon, machine, wants); err != nil {
 			return err
 		}
 	}
-	return waitConditions(ctx, daemon, machine, ready)
-}
-
-// waitConditions waits for the conditions that are given, on a machine on which commands run where one of them needs it.
-func waitConditions(ctx context.Context, daemon *lxd.Daemon, machine string, ready Ready) error {
 	if ready.CloudInit {
 		if err := waitCloudInit(ctx, daemon, machine); err != nil {
 			return err

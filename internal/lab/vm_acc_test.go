@@ -10,25 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cowlab/terraform-provider-lab/internal/acctest"
-	"github.com/cowlab/terraform-provider-lab/internal/capability"
 	"github.com/cowlab/terraform-provider-lab/internal/lab"
-	"github.com/cowlab/terraform-provider-lab/internal/lxd"
 )
-
-// onVMs gives the verbs on the daemon that runs virtual machines.
-func onVMs(t testing.TB) (*acctest.Host, *lab.Lab) {
-	t.Helper()
-	host := acctest.VirtualMachines(t)
-	environment := host.Environment()
-	daemon, err := lxd.Connect(t.Context(), lxd.Config{
-		Address: host.Address(), ClientCertificate: environment["LAB_CLIENT_CERTIFICATE"],
-		ClientKey: environment["LAB_CLIENT_KEY"], ServerFingerprint: environment["LAB_SERVER_FINGERPRINT"],
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return host, lab.New(daemon, capability.New(daemon))
-}
 
 // guest is a specification of the smallest virtual machine whose memory can be captured.
 func guest(t testing.TB, host *acctest.Host) lab.MachineSpec {
@@ -52,7 +35,8 @@ func mark(t testing.TB, host *acctest.Host, machine, text string) string {
 
 // One machine goes through all that its memory allows, since each of its boots takes a minute under emulation.
 func TestVMCheckpoint(t *testing.T) { //nolint:paralleltest // There is one processor for all under emulation.
-	host, l := onVMs(t)
+	host := acctest.VirtualMachines(t)
+	l := verbsOn(t, host)
 	machine, timings := create(t, l, guest(t, host))
 	t.Logf("created %+v", timings)
 	clean := mark(t, host, machine.Name, "clean")
