@@ -24,6 +24,9 @@ const (
 	// restoredTime is the most extra time of a copy-on-write restore. It is tighter, since a restore in place may
 	// leave the space as it was; heldTime is the most where emptying the machine left it, too.
 	restoredTime, heldTime = 0.10, 0.20
+	// flatTime is the most where the pool grew over all runs together by no more than one of them may: each copy would
+	// have shown there, even by a meter that shows it late. A busy host may take so long for its own reasons.
+	flatTime = 0.50
 	// writeRate bounds from below, in bytes per second, the writing that time is compared to: over a slow network the
 	// time to send the data says nothing about the disk.
 	writeRate = 256 << 20
@@ -117,7 +120,11 @@ func (m *measurement) judge(s series, related func(*lineage) bool) Measure {
 	if !m.metered() {
 		return judgeByTime(figures, cost)
 	}
-	shares, copies := cost <= sharedTime, cost >= copiedTime
+	limit := sharedTime
+	if m.flat(s.full) {
+		limit = flatTime
+	}
+	shares, copies := cost <= limit, cost >= copiedTime
 	if m.lineage != nil {
 		shares, copies = related(m.lineage), !related(m.lineage)
 	}
@@ -137,6 +144,15 @@ func (m *measurement) held() bool {
 	return len(m.emptied) > 0 && changed <= sharedSpace*float64(m.bytes)
 }
 
+// flat says that the pool grew by next to nothing over all of these together.
+func (m *measurement) flat(samples []sample) bool {
+	var grew int64
+	for _, s := range samples {
+		grew += s.grew
+	}
+	return float64(grew) <= sharedSpace*float64(m.bytes)
+}
+
 // judgeRestore gives the verdict on restores. Growth shows a copy in place; its absence shows little, since a copy
 // may take the place of what it replaces. So lineage, or else time, must speak for it.
 func (m *measurement) judgeRestore() Measure {
@@ -144,7 +160,14 @@ func (m *measurement) judgeRestore() Measure {
 	if !m.metered() {
 		return judgeByTime(figures, cost)
 	}
-	shares, copies := cost <= restoredTime || m.held() && cost <= heldTime, cost >= copiedTime
+	limit := restoredTime
+	switch {
+	case m.held() && m.flat(slices.Concat(m.emptied, m.restores.full)):
+		limit = flatTime // a copy would no longer share its data with the snapshot
+	case m.held():
+		limit = heldTime
+	}
+	shares, copies := cost <= limit, cost >= copiedTime
 	if m.lineage != nil {
 		shares, copies = m.lineage.restore, !m.lineage.restore
 	}

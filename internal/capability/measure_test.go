@@ -33,6 +33,12 @@ func TestJudge(t *testing.T) {
 	unrelated := func(m *measurement) { m.lineage = &lineage{} }
 	held := func(m *measurement) { m.emptied = samples(-0.01, 50, 50, 50) }
 	freed := func(m *measurement) { m.emptied = samples(-1, 50, 50, 50) }
+	late := func(m *measurement) { // one sample shows what its median does not
+		held(m)
+		for _, s := range []*series{&m.snapshots, &m.branches, &m.restores} {
+			s.full[0].grew += testBytes
+		}
+	}
 	slowNetwork := func(m *measurement) { m.write = time.Minute }
 	for name, test := range map[string]struct {
 		space   float64
@@ -49,7 +55,11 @@ func TestJudge(t *testing.T) {
 		"btrfs, busier host":                   {0.0015, []int{85, 80, 90, 82, 88}, nil, Proven, Unproven},
 		"busier host, data held":               {0.0015, []int{85, 80, 90, 82, 88}, held, Proven, Proven},
 		"busier host, data freed":              {0.0015, []int{85, 80, 90, 82, 88}, freed, Proven, Unproven},
-		"much too busy, data held":             {0.0015, []int{100, 98, 101, 102, 97}, held, Proven, Unproven},
+		"much busier, data held":               {0.0015, []int{100, 98, 101, 102, 97}, held, Proven, Proven},
+		"much busier, a copy seen late":        {0.0015, []int{100, 98, 101, 102, 97}, late, Proven, Unproven},
+		"much busier still, data held":         {0.0015, []int{140, 138, 141, 142, 137}, held, Proven, Proven},
+		"much busier still, a copy seen late":  {0.0015, []int{140, 138, 141, 142, 137}, late, Unproven, Unproven},
+		"much too busy, data held":             {0.0015, []int{170, 168, 171, 172, 167}, held, Unproven, Unproven},
 		"little space but much time":           {0.0015, []int{240, 230, 250, 245, 235}, nil, Unproven, Unproven},
 		"much space but no time":               {0.9, []int{42, 41, 44, 40, 43}, nil, Unproven, Unproven},
 		"space in between":                     {0.3, []int{42, 41, 44, 40, 43}, nil, Unproven, Unproven},
@@ -65,8 +75,9 @@ func TestJudge(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := measured()
-			s := series{empty: samples(0, 39, 41, 40), full: samples(test.space, test.full...)}
-			m.snapshots, m.branches, m.restores = s, s, s
+			for _, s := range []*series{&m.snapshots, &m.branches, &m.restores} {
+				*s = series{empty: samples(0, 39, 41, 40), full: samples(test.space, test.full...)}
+			}
 			if test.change != nil {
 				test.change(m)
 			}

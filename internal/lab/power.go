@@ -4,10 +4,14 @@ package lab
 
 import (
 	"context"
+	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/canonical/lxd/shared/api"
+
+	"github.com/cowlab/terraform-provider-lab/internal/lxd"
 )
 
 const (
@@ -20,11 +24,33 @@ const (
 // power starts a machine, or stops it by force. The daemon's own time limit is the context's, since it has none that
 // suits all.
 func (l *Lab) power(ctx context.Context, machine string, on bool) error {
-	state := api.InstanceStatePut{Action: "stop", Force: true, Timeout: secondsLeft(ctx)}
 	if on {
-		state = api.InstanceStatePut{Action: "start", Timeout: secondsLeft(ctx)}
+		return l.daemon.SetInstanceState(ctx, machine, api.InstanceStatePut{Action: "start", Timeout: secondsLeft(ctx)})
 	}
-	return l.daemon.SetInstanceState(ctx, machine, state)
+	err := l.daemon.SetInstanceState(ctx, machine, api.InstanceStatePut{Action: "stop", Force: true, Timeout: secondsLeft(ctx)})
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	if ended, look := l.ended(ctx, machine); look == nil && ended {
+		return nil // by itself, meanwhile, which the daemon calls an error
+	}
+	return err
+}
+
+// ended says whether a machine has stopped, when it is done with what it is at.
+func (l *Lab) ended(ctx context.Context, machine string) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, partingPatience)
+	defer cancel()
+	stopped := false
+	err := lxd.Poll(ctx, fmt.Sprintf("machine %q to stop", machine), func(ctx context.Context) (bool, string, error) {
+		live, _, err := l.daemon.Instance(ctx, machine)
+		if err != nil {
+			return false, "", err
+		}
+		stopped = live.StatusCode == api.Stopped
+		return stopped || slices.Contains([]api.StatusCode{api.Running, api.Frozen, api.Error}, live.StatusCode), live.Status, nil
+	})
+	return stopped, err
 }
 
 // unfreeze lets a guest go on that was paused. Of one that does not run it is an error.
@@ -61,14 +87,7 @@ func (l *Lab) shutDown(ctx context.Context, machine string, patience time.Durati
 	if err := l.daemon.SetInstanceState(ctx, machine, state); err == nil || ctx.Err() != nil {
 		return err
 	}
-	err := l.power(ctx, machine, false)
-	if err == nil {
-		return nil
-	}
-	if live, _, look := l.daemon.Instance(ctx, machine); look == nil && live.StatusCode == api.Stopped {
-		return nil // it had shut down after all
-	}
-	return err
+	return l.power(ctx, machine, false)
 }
 
 // secondsLeft is the time to the context's deadline, for calls whose limit is in whole seconds; -1 is none.
