@@ -26,7 +26,9 @@ func TestStopOfMachineThatEndsByItself(t *testing.T) {
 			wait(t)(server.Client(t).UpdateInstanceState(machine.Name, api.InstanceStatePut{Action: "start"}, ""))
 			rule := lxdtest.Rule{Method: http.MethodPut, Path: "/instances/source/state$", Status: http.StatusBadRequest, Error: text}
 			if ends {
-				rule.Do = func() { wait(t)(server.Client(t).UpdateInstanceState(machine.Name, api.InstanceStatePut{Action: "stop", Force: true}, "")) }
+				rule.Do = func() {
+					wait(t)(server.Client(t).UpdateInstanceState(machine.Name, api.InstanceStatePut{Action: "stop", Force: true}, ""))
+				}
 			}
 			proxy.Add(rule)
 			err := l.DeleteMachine(t.Context(), machine)
