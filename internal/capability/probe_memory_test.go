@@ -115,7 +115,7 @@ func TestDoubtOnASmallPool(t *testing.T) {
 				if i := restores.Add(1); i%15 != 0 && i%15 <= baseline || i > baseline+test.disturbed {
 					return 0
 				}
-				return 60 * time.Millisecond
+				return 200 * time.Millisecond
 			}))
 			proof, err := checker.ProvePool(t.Context(), "lab")
 			refusal, refused := errors.AsType[*capability.Refusal](err)
