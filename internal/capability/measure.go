@@ -17,6 +17,8 @@ const (
 	sharedSpace = 0.10
 	// copiedSpace is the least that counts as a copy.
 	copiedSpace = 0.50
+	// exactSpace is how far a growth may be from the data's size, and from nothing without data, to be the copy's alone.
+	exactSpace = 0.05
 	// sharedTime is the most extra time, as a part of the time to write the data, of a copy-on-write operation.
 	sharedTime = 0.25
 	// copiedTime is the least extra time of a copy.
@@ -124,7 +126,7 @@ func (m *measurement) judge(s series, related func(*lineage) bool) Measure {
 	if m.flat(s.full) {
 		limit = flatTime
 	}
-	shares, copies := cost <= limit, cost >= copiedTime
+	shares, copies := cost <= limit, cost >= copiedTime || m.exact(s)
 	if m.lineage != nil {
 		shares, copies = related(m.lineage), !related(m.lineage)
 	}
@@ -153,6 +155,17 @@ func (m *measurement) flat(samples []sample) bool {
 	return float64(grew) <= sharedSpace*float64(m.bytes)
 }
 
+// exact says that the pool grew by the data's size, and by nothing without data, each time: so regular is a copy, not a
+// neighbour. A busy host may take so long for the baseline that a copy's time does not stand out.
+func (m *measurement) exact(s series) bool {
+	near := func(samples []sample, want int64) bool {
+		return len(samples) > 0 && !slices.ContainsFunc(samples, func(s sample) bool {
+			return math.Abs(float64(s.grew-want)) > exactSpace*float64(m.bytes)
+		})
+	}
+	return near(s.full, m.bytes) && near(s.empty, 0)
+}
+
 // judgeRestore gives the verdict on restores. Growth shows a copy in place; its absence shows little, since a copy
 // may take the place of what it replaces. So lineage, or else time, must speak for it.
 func (m *measurement) judgeRestore() Measure {
@@ -167,7 +180,7 @@ func (m *measurement) judgeRestore() Measure {
 	case m.held():
 		limit = heldTime
 	}
-	shares, copies := cost <= limit, cost >= copiedTime
+	shares, copies := cost <= limit, cost >= copiedTime || m.exact(m.restores)
 	if m.lineage != nil {
 		shares, copies = m.lineage.restore, !m.lineage.restore
 	}

@@ -39,6 +39,11 @@ func TestJudge(t *testing.T) {
 			s.full[0].grew += testBytes
 		}
 	}
+	neighbour := func(m *measurement) {
+		for _, s := range []*series{&m.snapshots, &m.branches, &m.restores} {
+			s.empty = samples(1, 39, 41, 40)
+		}
+	}
 	slowNetwork := func(m *measurement) { m.write = time.Minute }
 	for name, test := range map[string]struct {
 		space   float64
@@ -61,6 +66,9 @@ func TestJudge(t *testing.T) {
 		"much busier still, a copy seen late":  {0.0015, []int{140, 138, 141, 142, 137}, late, Unproven, Unproven},
 		"much too busy, data held":             {0.0015, []int{170, 168, 171, 172, 167}, held, Unproven, Unproven},
 		"little space but much time":           {0.0015, []int{240, 230, 250, 245, 235}, nil, Unproven, Unproven},
+		"dir, busy host":                       {1.0009, []int{42, 41, 44, 40, 43}, nil, Degraded, Degraded},
+		"dir, busy host, once more space":      {1.0009, []int{42, 41, 44, 40, 43}, late, Unproven, Unproven},
+		"a neighbour writes as much":           {1.0009, []int{42, 41, 44, 40, 43}, neighbour, Unproven, Unproven},
 		"much space but no time":               {0.9, []int{42, 41, 44, 40, 43}, nil, Unproven, Unproven},
 		"space in between":                     {0.3, []int{42, 41, 44, 40, 43}, nil, Unproven, Unproven},
 		"busy host, but the records tell":      {0.0015, []int{240, 230, 250, 245, 235}, related, Proven, Proven},

@@ -77,7 +77,7 @@ func TestAccProofTellsCopyOnWriteFromCopies(t *testing.T) {
 		"snapshot": {good.Snapshot, bad.Snapshot}, "branch": {good.Branch, bad.Branch}, "restore": {good.Restore, bad.Restore},
 	} {
 		if pair[1].Verdict != capability.Degraded {
-			t.Errorf("%s on dir is %s, want %s", what, pair[1].Verdict, capability.Degraded)
+			t.Errorf("%s on dir is %s, want %s: %v", what, pair[1].Verdict, capability.Degraded, bad.Evidence())
 		}
 		if pair[1].Space < 100*pair[0].Space {
 			t.Errorf("%s takes %v of the data on btrfs and %v on dir, want a factor of 100 between them", what, pair[0].Space, pair[1].Space)
