@@ -36,3 +36,9 @@ func list[T any](ctx context.Context, ask string, get func() ([]T, error)) (all 
 func withFileHelper(ctx context.Context, do func() error) error {
 	return again(ctx, func(err error) bool { return strings.Contains(err.Error(), "forkfile.sock") }, do)
 }
+
+// besideDeletions deletes an image or a pool. Both take the copies of images on pools along, and the daemon fails as it
+// misses one that goes with the other at the same time.
+func besideDeletions(ctx context.Context, do func() error) error {
+	return again(ctx, func(err error) bool { return strings.Contains(err.Error(), "Storage volume not found") }, do)
+}

@@ -10,7 +10,6 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/url"
-	"strings"
 
 	"github.com/canonical/lxd/shared/api"
 )
@@ -113,20 +112,10 @@ func (d *Daemon) ReplaceImage(ctx context.Context, fingerprint string, image api
 	return d.change(ctx, "update image "+fingerprint, http.MethodPut, d.path("images", fingerprint), image, etag)
 }
 
-// deleteTries is how often the deletion of an image is tried that misses a pool's copy of it.
-const deleteTries = 5
-
-// DeleteImage removes an image, with its copies on pools. A pool that is deleted at the same time takes its copy along,
-// and the daemon, which then misses that, is asked again.
+// DeleteImage removes an image, with its copies on pools.
 func (d *Daemon) DeleteImage(ctx context.Context, fingerprint string) error {
-	tries := 0
-	return Poll(ctx, "no pool loses its copy of the image meanwhile", func(ctx context.Context) (bool, string, error) {
-		err := d.change(ctx, "delete image "+fingerprint, http.MethodDelete, d.path("images", fingerprint), nil, "")
-		tries++
-		if err != nil && tries < deleteTries && strings.Contains(err.Error(), "Storage volume not found") {
-			return false, err.Error(), nil
-		}
-		return true, "", err
+	return besideDeletions(ctx, func() error {
+		return d.change(ctx, "delete image "+fingerprint, http.MethodDelete, d.path("images", fingerprint), nil, "")
 	})
 }
 

@@ -30,19 +30,30 @@ func Poll(ctx context.Context, condition string, look Look) error {
 		asked := time.Now()
 		done, seen, err := look(ctx)
 		took := time.Since(asked)
-		if seen != "" && (ctx.Err() == nil || last == "") {
+		cause := ended(ctx)
+		if seen != "" && (cause == nil || last == "") {
 			last = seen // what a look saw whose own context ended says less than the one before
 		}
-		if done || (err != nil && ctx.Err() == nil) {
+		if done || (err != nil && cause == nil) {
 			return err
 		}
-		if ctx.Err() == nil {
+		if cause == nil {
 			wait(ctx, max(pause, min(took, slowPause)))
+			cause = ended(ctx)
 		}
-		if cause := ctx.Err(); cause != nil {
+		if cause != nil {
 			return &TimeoutError{Condition: condition, LastSeen: last, Waited: time.Since(started), Cause: cause}
 		}
 	}
+}
+
+// ended says why a context is over. A connection has its deadline from a clock of its own, and may fail of it just before
+// the context says so.
+func ended(ctx context.Context) error {
+	if deadline, ok := ctx.Deadline(); ok && ctx.Err() == nil && !time.Now().Before(deadline) {
+		return context.DeadlineExceeded
+	}
+	return ctx.Err()
 }
 
 // wait pauses, or returns when the context ends.

@@ -55,6 +55,32 @@ func TestPollPausesAreAsLongAsALook(t *testing.T) {
 	})
 }
 
+// unaware is a context that has not seen its deadline pass.
+type unaware struct{ context.Context } //nolint:containedctx // It is one.
+
+func (unaware) Err() error { return nil }
+
+// A connection may see the deadline before the context does.
+func TestPollTellsWhatItSawBeforeTheDeadline(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		looks := 0
+		err := Poll(unaware{ctx}, "it is done", func(context.Context) (bool, string, error) {
+			if looks++; looks == 1 {
+				return false, "red", nil
+			}
+			time.Sleep(time.Second)
+			return false, "cut off", errors.New("i/o timeout")
+		})
+		timeout, ok := errors.AsType[*TimeoutError](err)
+		if !ok || timeout.LastSeen != "red" || !errors.Is(timeout.Cause, context.DeadlineExceeded) {
+			t.Errorf("got %v after %d looks", err, looks)
+		}
+	})
+}
+
 func TestPollEnds(t *testing.T) {
 	t.Parallel()
 	failure := errors.New("it broke")

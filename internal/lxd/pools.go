@@ -45,7 +45,9 @@ func (d *Daemon) ReplacePool(ctx context.Context, name string, pool api.StorageP
 
 // DeletePool removes a pool and, on most drivers, everything on its source.
 func (d *Daemon) DeletePool(ctx context.Context, name string) error {
-	return d.change(ctx, fmt.Sprintf("delete storage pool %q", name), http.MethodDelete, d.path("storage-pools", name), nil, "")
+	return besideDeletions(ctx, func() error {
+		return d.change(ctx, fmt.Sprintf("delete storage pool %q", name), http.MethodDelete, d.path("storage-pools", name), nil, "")
+	})
 }
 
 // Resources reads the host's processors, memory and disks.

@@ -4,6 +4,7 @@ package provider
 
 import (
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -149,18 +150,27 @@ func TestImageWhoseCreationFails(t *testing.T) {
 	}
 }
 
-// A pool that goes at the same time takes its copy of the image along, and the daemon fails as it misses that.
-func TestImageWhosePoolGoesMeanwhile(t *testing.T) {
+// A pool and an image that go at the same time both take the copy of the image on the pool along, and the daemon fails as
+// it misses that.
+func TestImageAndPoolThatGoAtOnce(t *testing.T) {
 	t.Parallel()
 	daemon, proxy, tf := faulty(t)
-	image := tf.resource("lab_image")
+	image, pool := tf.resource("lab_image"), tf.resource("lab_storage_pool")
 	image.mustApply(actionCreate, args{"file": newImageFiles(t, "a")})
-	proxy.Add(lxdtest.Rule{
-		Method: http.MethodDelete, Path: `/images/`, Times: 2, Status: http.StatusBadRequest,
-		Error: `Error deleting image from storage pool "pool": Storage volume "a" does not exist on pool "pool": Storage volume not found`,
-	})
+	pool.mustApply(actionCreate, args{"name": "more"})
+	for path, status := range map[string]int{"/images/": http.StatusBadRequest, "/storage-pools/more$": http.StatusNotFound} {
+		proxy.Add(lxdtest.Rule{
+			Method: http.MethodDelete, Path: path, Times: 2, Status: status,
+			Error: `Error deleting image "a" from storage pool "more": Storage volume "a" does not exist on pool "more": Storage volume not found`,
+		})
+	}
 	image.mustDestroy()
-	if left, err := daemon.Client(t).GetImageFingerprints(); err != nil || len(left) > 0 {
+	pool.mustDestroy()
+	client := daemon.Client(t)
+	if left, err := client.GetImageFingerprints(); err != nil || len(left) > 0 {
+		t.Errorf("left over: %v, %v", left, err)
+	}
+	if left, err := client.GetStoragePoolNames(); err != nil || slices.Contains(left, "more") {
 		t.Errorf("left over: %v, %v", left, err)
 	}
 }
