@@ -68,7 +68,8 @@ func TestPollTellsWhatItSawBeforeTheDeadline(t *testing.T) {
 		defer cancel()
 		looks := 0
 		err := Poll(unaware{ctx}, "it is done", func(context.Context) (bool, string, error) {
-			if looks++; looks == 1 {
+			looks++
+			if looks == 1 {
 				return false, "red", nil
 			}
 			time.Sleep(time.Second)
