@@ -39,6 +39,13 @@ func TestJudge(t *testing.T) {
 			s.full[0].grew += testBytes
 		}
 	}
+	irregular := func(m *measurement) { // most samples show more than the data
+		for _, s := range []*series{&m.snapshots, &m.branches, &m.restores} {
+			for i := range s.full[:3] {
+				s.full[i].grew = int64((1 + float64(i+1)/8) * testBytes)
+			}
+		}
+	}
 	neighbour := func(m *measurement) {
 		for _, s := range []*series{&m.snapshots, &m.branches, &m.restores} {
 			s.empty = samples(1, 39, 41, 40)
@@ -67,7 +74,8 @@ func TestJudge(t *testing.T) {
 		"much too busy, data held":             {0.0015, []int{170, 168, 171, 172, 167}, held, Unproven, Unproven},
 		"little space but much time":           {0.0015, []int{240, 230, 250, 245, 235}, nil, Unproven, Unproven},
 		"dir, busy host":                       {1.0009, []int{42, 41, 44, 40, 43}, nil, Degraded, Degraded},
-		"dir, busy host, once more space":      {1.0009, []int{42, 41, 44, 40, 43}, late, Unproven, Unproven},
+		"dir, busy host, once more space":      {1.0009, []int{42, 41, 44, 40, 43}, late, Degraded, Degraded},
+		"dir, busy host, mostly more space":    {1.0009, []int{42, 41, 44, 40, 43}, irregular, Unproven, Unproven},
 		"a neighbour writes as much":           {1.0009, []int{42, 41, 44, 40, 43}, neighbour, Unproven, Unproven},
 		"much space but no time":               {0.9, []int{42, 41, 44, 40, 43}, nil, Unproven, Unproven},
 		"space in between":                     {0.3, []int{42, 41, 44, 40, 43}, nil, Unproven, Unproven},
