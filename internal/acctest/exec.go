@@ -15,8 +15,14 @@ const outputEnd = "end of output"
 // script is run again then, so it must bear that.
 func (h *Host) In(t testing.TB, machine, script string) string {
 	t.Helper()
+	return h.InProject(t, h.project, machine, script)
+}
+
+// InProject is the same for a machine in a project.
+func (h *Host) InProject(t testing.TB, project, machine, script string) string {
+	t.Helper()
 	for range 5 {
-		output := h.LXC(t, "exec", machine, "--", "sh", "-c", "{ "+script+"\n} && echo '"+outputEnd+"'")
+		output := h.LXC(t, "exec", "--project", project, machine, "--", "sh", "-c", "{ "+script+"\n} && echo '"+outputEnd+"'")
 		if body, whole := strings.CutSuffix(strings.TrimSpace(output), outputEnd); whole {
 			return strings.TrimSpace(body)
 		}

@@ -75,6 +75,16 @@ func VirtualMachines(t testing.TB) *Host {
 	return h
 }
 
+// VirtualMachinesAtLength is the same for a test that takes long: it runs only by make test-vm-full, which sets
+// LAB_ACC_VM_FULL.
+func VirtualMachinesAtLength(t testing.TB) *Host {
+	t.Helper()
+	if os.Getenv("LAB_ACC_VM_FULL") == "" {
+		t.Skip("long tests of virtual machines run by make test-vm-full")
+	}
+	return VirtualMachines(t)
+}
+
 // remote is a daemon that nobody else uses, and that is thrown away by who started it.
 func remote() (*Host, error) {
 	s, err := workspace()

@@ -31,7 +31,8 @@ type Snapshot struct {
 	Stateful  bool
 	ExpiresAt time.Time
 	// StateBytes is how much the snapshot alone held when its memory had been captured, which is the memory in compressed
-	// form and next to nothing else; 0 where there is no memory, or the pool does not tell.
+	// form and next to nothing else; 0 where there is no memory, or the pool does not count what each volume holds: btrfs
+	// does once a container's disk has had a size.
 	StateBytes int64
 }
 

@@ -42,18 +42,27 @@ func checkpoint(t *testing.T, l *lab.Lab, machine *lab.Machine) *lab.Snapshot {
 
 func TestCheckpoint(t *testing.T) {
 	t.Parallel()
-	for driver, size := range map[string]int64{"btrfs": 38 << 20, "lvm": 0} { // thin volumes do not tell
-		server, l, spec := vmHost(t, driver)
+	for name, test := range map[string]struct {
+		driver, disk string // disk is the size of a container's beside it
+		size         int64
+	}{
+		"a pool that counts": {"btrfs", "1GiB", 38 << 20}, "a pool that does not": {"btrfs", "", 0}, "thin volumes": {"lvm", "1GiB", 0},
+	} {
+		server, l, spec := vmHost(t, test.driver)
+		wait(t)(server.Client(t).CreateInstance(api.InstancesPost{
+			Name: "beside", Type: api.InstanceTypeContainer, Source: api.InstanceSource{Type: api.SourceTypeNone},
+			InstancePut: api.InstancePut{Devices: map[string]map[string]string{"root": {"type": "disk", "path": "/", "pool": "pool", "size": test.disk}}},
+		}))
 		machine := mustCreate(t, l, spec)
 		boot := server.Boot("default", "vm")
 		made := checkpoint(t, l, machine)
-		if !made.Stateful || made.StateBytes != size {
-			t.Errorf("on %s the snapshot is %+v, want %d bytes of memory", driver, made, size)
+		if !made.Stateful || made.StateBytes != test.size {
+			t.Errorf("on %s the snapshot is %+v, want %d bytes of memory", name, made, test.size)
 		}
 		if live := liveOf(t, server, "vm"); live.StatusCode != api.Running || server.Boot("default", "vm") != boot {
 			t.Errorf("the machine is %s", live.Status)
 		}
-		if names, err := server.Client(t).GetInstanceNames(api.InstanceTypeAny); err != nil || len(names) != 1 {
+		if names, err := server.Client(t).GetInstanceNames(api.InstanceTypeAny); err != nil || len(names) != 2 {
 			t.Errorf("there are the machines %v, %v", names, err)
 		}
 		plain, _, err := l.CreateSnapshot(t.Context(), lab.SnapshotSpec{Machine: machine.ID, Name: "plain"})

@@ -81,6 +81,8 @@ func TestCheckpointAndReset(t *testing.T) {
 	boot := daemon.Boot("default", "vm")
 	asked := args{"machine": machine.text("id"), "name": "saved", "stateful": true}
 	saved, plain := tf.resource("lab_snapshot"), tf.resource("lab_snapshot")
+	// A container whose disk has a size makes the pool count what its volumes hold.
+	tf.resource("lab_machine").mustApply(actionCreate, args{"name": "beside", "image": daemon.AddImage(nil), "pool": "pool", "disk": "1GiB"})
 	saved.mustApply(actionCreate, asked)
 	if got := saved.get("state_bytes"); got != 38<<20 {
 		t.Errorf("its memory takes %v bytes", got)

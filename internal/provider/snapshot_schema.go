@@ -46,7 +46,7 @@ func (r *snapshotResource) Schema(ctx context.Context, _ resource.SchemaRequest,
 			"created_at": computedText("When it was taken, in RFC 3339."),
 			"state_bytes": schema.Int64Attribute{
 				MarkdownDescription: "How much the snapshot alone held, in bytes, when the memory had been captured: the memory in compressed form, and next to nothing else. " +
-					"Null without memory, and where the pool does not tell.",
+					"Null without memory, and where the pool does not count what each volume holds: `lvm`, and `btrfs` until a container with a `disk` has been on it.",
 				Computed: true, PlanModifiers: []planmodifier.Int64{int64planmodifier.UseStateForUnknown()},
 			},
 			"timings":  timingsAttribute(snapshotTimings),

@@ -154,6 +154,7 @@ func (s *Server) register(i *instance, how string, fill func(*pool) (*volume, er
 		return err
 	}
 	i.volume = v
+	p.quotas = p.quotas || p.Driver == "btrfs" && !i.virtual() && i.expandedDevices()["root"]["size"] != ""
 	p.countSpace(s.allInstances())
 	return nil
 }

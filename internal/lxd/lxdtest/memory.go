@@ -137,8 +137,7 @@ func (p *pool) countSpace(all []*instance) {
 
 // snapshotSize is what LXD says of the size of a new snapshot: nothing, unless the pool keeps quotas.
 func (i *instance) snapshotSize(stateful bool) int64 {
-	root := i.expandedDevices()["root"]
-	if stateful && i.volume.pool.Driver == "btrfs" && (root["size"] != "" || root["size.state"] != "") {
+	if stateful && i.volume.pool.quotas {
 		return freshBytes
 	}
 	return sizeUnknown

@@ -18,6 +18,7 @@ type pool struct {
 	images  map[string]tree // unpacked, by fingerprint
 	deleted []*volume       // gone for the API, but clones depend on them
 	size    int64           // bytes that the pool really has
+	quotas  bool            // whether the file system counts each volume, as btrfs does once a container has had a limit
 }
 
 func (s *Server) findPool(name string) (*pool, error) {
