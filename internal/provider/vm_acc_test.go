@@ -3,15 +3,22 @@
 package provider_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
 	"github.com/cowlab/terraform-provider-lab/internal/acctest"
 )
 
-// liveLab is a virtual machine with a checkpoint, a branch that goes on from it, and a reset.
+// liveLab is a virtual machine with a checkpoint and a snapshot of its disk, branches that go on from the checkpoint, and
+// ways back to both.
 const liveLab = `
-variable "run" {
+variable "warm" {
+  type    = string
+  default = "1"
+}
+
+variable "cold" {
   type    = string
   default = "1"
 }
@@ -32,32 +39,57 @@ resource "lab_machine" "m" {
   checkpointable = true
   networks       = { eth0 = { network = "NETWORK" } }
   config         = { "security.secureboot" = "false" }
-  setup          = [{ command = ["sh", "-c", "echo clean > /dev/shm/mark"] }]
+  setup          = [{ command = ["sh", "-c", "echo clean > /dev/shm/mark; echo clean > /root/mark; sync"] }]
 }
 
-resource "lab_snapshot" "s" {
+resource "lab_snapshot" "checkpoint" {
   machine  = lab_machine.m.id
   name     = "checkpoint"
   stateful = true
 }
 
+resource "lab_snapshot" "disk" {
+  machine    = lab_machine.m.id
+  name       = "disk"
+  depends_on = [lab_snapshot.checkpoint]
+}
+
 resource "lab_branch" "b" {
-  name     = "NAME-b"
-  source   = lab_snapshot.s.id
+  for_each = { b = var.networks, c = {} }
+
+  name     = "NAME-${each.key}"
+  source   = lab_snapshot.checkpoint.id
   memory   = true
-  networks = var.networks
+  networks = each.value
 }
 
-resource "lab_reset" "r" {
-  snapshots = { m = lab_snapshot.s.id }
-  triggers  = { run = var.run }
+resource "lab_reset" "warm" {
+  snapshots = { m = lab_snapshot.checkpoint.id }
+  triggers  = { run = var.warm }
 }
 
-output "state_bytes" { value = lab_snapshot.s.state_bytes }
-output "machine" { value = lab_machine.m.timings }
-output "branch" { value = lab_branch.b.timings }
-output "reset" { value = lab_reset.r.timings }
+resource "lab_reset" "cold" {
+  snapshots = { m = lab_snapshot.disk.id }
+  triggers  = { run = var.cold }
+}
+
+output "durations" {
+  value = {
+    machine  = lab_machine.m.timings
+    snapshot = lab_snapshot.checkpoint.timings
+    branches = { for key, branch in lab_branch.b : key => branch.timings }
+    warm     = lab_reset.warm.timings
+    cold     = lab_reset.cold.timings
+  }
+}
 `
+
+// What liveLab's guests tell of their memory, their disk and their boot.
+const liveLook = "cat /dev/shm/mark /root/mark /proc/sys/kernel/random/boot_id"
+
+func dirtied(text string) string {
+	return "echo " + text + " > /dev/shm/mark; echo " + text + " > /root/mark; sync; " + liveLook
+}
 
 // A laboratory with memory is declared, reset, and given away like any other.
 func TestVMLab(t *testing.T) { //nolint:paralleltest // There is one processor for all under emulation.
@@ -66,35 +98,64 @@ func TestVMLab(t *testing.T) { //nolint:paralleltest // There is one processor f
 	terraform := acctest.NewCLI(t, fill(liveLab, "NAME", name, "IMAGE", host.Guest(t).Fingerprint, "POOL", host.Pool(t), "NETWORK", host.Network(t)))
 	terraform.Use(host)
 	t.Cleanup(func() { terraform.Destroy(t) })
-	apply := func(args ...string) {
+	apply := func(vars ...string) {
 		t.Helper()
-		terraform.Run(t, append([]string{"apply", "-auto-approve", "-no-color"}, args...)...)
-		terraform.Run(t, append([]string{"plan", "-detailed-exitcode", "-no-color"}, args...)...)
+		terraform.Run(t, append([]string{"apply", "-auto-approve", "-no-color"}, vars...)...)
+		terraform.Run(t, append([]string{"plan", "-detailed-exitcode", "-no-color"}, vars...)...)
+	}
+	want := func(machine, looks string) {
+		t.Helper()
+		if got := host.In(t, machine, liveLook); got != looks {
+			t.Errorf("machine %q is at %q, want %q", machine, got, looks)
+		}
 	}
 	apply()
-	t.Log(terraform.Run(t, "output", "-json"))
-	const look = "cat /dev/shm/mark /proc/sys/kernel/random/boot_id"
-	clean := host.In(t, name, look)
-	if !strings.HasPrefix(clean, "clean\n") {
+	clean := host.In(t, name, liveLook)
+	if !strings.HasPrefix(clean, "clean\nclean\n") {
 		t.Errorf("the machine is at %q", clean)
 	}
-	if got := host.In(t, name+"-b", look); got != clean {
-		t.Errorf("the branch is at %q, want %q", got, clean)
+	want(name+"-b", clean)
+	want(name+"-c", clean)
+
+	// The first branch gets an interface of its own on the network of its source while the source goes back to its checkpoint.
+	host.In(t, name, dirtied("dirty"))
+	b, c := host.In(t, name+"-b", dirtied("b")), host.In(t, name+"-c", dirtied("c"))
+	moved := []string{"-var=warm=2", `-var=networks={ eth0 = { network = "` + host.Network(t) + `" } }`}
+	apply(moved...)
+	want(name, clean)
+	want(name+"-b", b)
+	want(name+"-c", c)
+	addresses := host.In(t, name+"-b", "cat /sys/class/net/e*/address")
+	if mac := strings.TrimSpace(host.LXC(t, "config", "get", name+"-b", "volatile.eth0.hwaddr")); !strings.Contains(addresses, mac) {
+		t.Errorf("the branch has %q, want an interface with %s", addresses, mac)
 	}
 
-	host.In(t, name, "echo dirty > /dev/shm/mark")
-	host.In(t, name+"-b", "echo branch > /dev/shm/mark")
-	// The branch gets an interface of its own on the network of its source while the source goes back to its checkpoint.
-	apply("-var=run=2", `-var=networks={ eth0 = { network = "`+host.Network(t)+`" } }`)
-	if got := host.In(t, name, look); got != clean {
-		t.Errorf("after the reset the machine is at %q, want %q", got, clean)
+	// The disk alone comes with a boot.
+	host.In(t, name, dirtied("dirty"))
+	apply(append(moved, "-var=cold=2")...)
+	lines := strings.Split(host.In(t, name, "test -e /dev/shm/mark && cat /dev/shm/mark; cat /root/mark /proc/sys/kernel/random/boot_id"), "\n")
+	if len(lines) != 2 || lines[0] != "clean" || strings.HasSuffix(clean, lines[1]) {
+		t.Errorf("after the reset of its disk the machine is at %q, want the disk and another boot than in %q", lines, clean)
 	}
-	if got := host.In(t, name+"-b", look); got != strings.Replace(clean, "clean", "branch", 1) {
-		t.Errorf("the branch is at %q after the reset of its source", got)
+	wantWarmth(t, terraform)
+}
+
+// wantWarmth checks that the way back to a checkpoint is told by its own duration, apart from the way with a boot.
+func wantWarmth(t *testing.T, terraform *acctest.CLI) {
+	t.Helper()
+	output := terraform.Run(t, "output", "-json", "durations")
+	t.Log(output)
+	var durations struct {
+		Warm, Cold struct {
+			UsableMS float64 `json:"usable_ms"`
+		}
 	}
-	hardware := host.In(t, name+"-b", "ls /sys/class/net; cat /sys/class/net/e*/address; dmesg | tail -5")
-	t.Log(hardware)
-	if mac := strings.TrimSpace(host.LXC(t, "config", "get", name+"-b", "volatile.eth0.hwaddr")); !strings.Contains(hardware, mac) {
-		t.Errorf("the branch has %q, want an interface with %s", hardware, mac)
+	if err := json.Unmarshal([]byte(output), &durations); err != nil {
+		t.Fatal(err)
 	}
+	warm, cold := durations.Warm.UsableMS, durations.Cold.UsableMS
+	if warm <= 0 || cold <= 0 {
+		t.Fatalf("the resets took %v and %v ms", warm, cold)
+	}
+	t.Logf("usable with its memory in %.2f of the time with a boot", warm/cold)
 }

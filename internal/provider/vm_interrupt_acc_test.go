@@ -16,6 +16,9 @@ import (
 	"github.com/cowlab/terraform-provider-lab/internal/acctest"
 )
 
+// onlyB is the branch of liveLab that is interrupted.
+const onlyB = `-target=lab_branch.b["b"]`
+
 // A branch with memory that is interrupted or killed at any of its steps leaves nothing that the next apply does not clear.
 func TestVMInterruptedBranch(t *testing.T) { //nolint:paralleltest // There is one processor for all under emulation.
 	host := acctest.VirtualMachinesAtLength(t)
@@ -23,9 +26,9 @@ func TestVMInterruptedBranch(t *testing.T) { //nolint:paralleltest // There is o
 	terraform := acctest.NewCLI(t, fill(liveLab, "NAME", name, "IMAGE", host.Guest(t).Fingerprint, "POOL", host.Pool(t), "NETWORK", host.Network(t)))
 	terraform.Use(host)
 	t.Cleanup(func() { terraform.Destroy(t) })
-	terraform.Run(t, "apply", "-auto-approve", "-no-color", "-target=lab_reset.r")
+	terraform.Run(t, "apply", "-auto-approve", "-no-color", "-target=lab_snapshot.checkpoint")
 	branch, client := name+"-b", host.Client(t)
-	clean := host.In(t, name, "cat /dev/shm/mark")
+	clean := host.In(t, name, liveLook)
 	for _, step := range []struct { //nolint:paralleltest // nor for its steps
 		name    string
 		reached func(staging string, live *api.Instance) bool
@@ -48,15 +51,15 @@ func TestVMInterruptedBranch(t *testing.T) { //nolint:paralleltest // There is o
 				if !seen {
 					t.Logf("the apply ended before it was seen that %s", step.name)
 				}
-				terraform.Run(t, "apply", "-auto-approve", "-no-color")
-				terraform.Run(t, "plan", "-detailed-exitcode", "-no-color")
+				terraform.Run(t, "apply", "-auto-approve", "-no-color", onlyB)
+				terraform.Run(t, "plan", "-detailed-exitcode", "-no-color", onlyB)
 				if left := stagingProject(t, client); left != "" {
 					t.Errorf("project %q was left", left)
 				}
-				if got := host.In(t, branch, "cat /dev/shm/mark"); got != clean {
+				if got := host.In(t, branch, liveLook); got != clean {
 					t.Errorf("the branch is at %q, want %q", got, clean)
 				}
-				terraform.Run(t, "destroy", "-auto-approve", "-no-color", "-target=lab_branch.b")
+				terraform.Run(t, "destroy", "-auto-approve", "-no-color", onlyB)
 				gone(host, "instances/"+branch)(t)
 			})
 		}
@@ -67,7 +70,7 @@ func TestVMInterruptedBranch(t *testing.T) { //nolint:paralleltest // There is o
 // that came before they ended by themselves.
 func interruptedApply(t *testing.T, terraform *acctest.CLI, signal syscall.Signal, isTime func() bool) (sent bool) {
 	t.Helper()
-	command := terraform.Command(t.Context(), "apply", "-auto-approve", "-no-color", "-target=lab_branch.b")
+	command := terraform.Command(t.Context(), "apply", "-auto-approve", "-no-color", onlyB)
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	var output bytes.Buffer
 	command.Stdout, command.Stderr = &output, &output
