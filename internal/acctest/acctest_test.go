@@ -50,6 +50,8 @@ func TestTinyStopsInAnOrderlyWay(t *testing.T) {
 	t.Parallel()
 	h := Shared(t)
 	name := launch(t, h)
+	// The kernel drops a signal that the first process does not handle yet: it does before it asks for an address.
+	h.LXC(t, "exec", name, "--", "sh", "-c", "until test -s /run/udhcpc.eth0; do sleep 0.1; done")
 	op, err := h.Client(t).UpdateInstanceState(name, api.InstanceStatePut{Action: "stop", Timeout: 30}, "")
 	if err != nil {
 		t.Fatal(err)

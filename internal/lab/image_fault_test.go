@@ -146,6 +146,32 @@ func TestPublishThatFailsAnywhere(t *testing.T) {
 	}
 }
 
+// An interrupt does not take back what is on its way: the daemon stops the source after the publication has given up.
+func TestPublishInterruptedBeforeTheStopArrives(t *testing.T) {
+	t.Parallel()
+	server, proxy, l := inMemory(t)
+	source := golden(t, server)
+	ctx, cancel := context.WithCancel(t.Context())
+	arrived := make(chan error, 1)
+	proxy.Add(lxdtest.Rule{Method: http.MethodPut, Path: "/1.0/instances/golden/state", Times: 1, DropBefore: true, Do: func() {
+		cancel()
+		time.AfterFunc(100*time.Millisecond, func() {
+			op, err := server.Client(t).UpdateInstanceState("golden", api.InstanceStatePut{Action: "stop"}, "")
+			if err == nil {
+				err = op.Wait()
+			}
+			arrived <- err
+		})
+	}})
+	if _, _, _, err := l.CreateImage(ctx, lab.ImageSpec{Publish: &lab.ImagePublish{Source: source, Stop: true}}); err == nil {
+		t.Error("an interrupted publication made an image")
+	}
+	if err := <-arrived; err != nil {
+		t.Fatal(err)
+	}
+	wantOnlyGolden(t, server, 0)
+}
+
 // publishWithFault publishes while the request after some others fails, and says whether there was none to fail.
 func publishWithFault(t *testing.T, rule lxdtest.Rule, skip int) (done bool) {
 	t.Helper()
