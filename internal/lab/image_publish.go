@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/canonical/lxd/shared/api"
 	"github.com/google/uuid"
@@ -169,21 +168,9 @@ func (l *Lab) clearMachineID(ctx context.Context, machine string) error {
 	})
 }
 
-// arrival is for how long a request whose sender has given up may still be on its way to the daemon, which then shows
-// nothing of it yet.
-const arrival = time.Second
-
 // runAgain starts a machine that we have stopped, or had begun to, and waits until it is as ready as it was declared to be.
 func (l *Lab) runAgain(ctx context.Context, machine *api.Instance) error {
-	interrupted := ctx.Err() != nil
 	err := undo(ctx, fmt.Sprintf("machine %q, which was stopped to be copied, runs again", machine.Name), func(ctx context.Context) error {
-		if interrupted {
-			select {
-			case <-time.After(arrival):
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		}
 		if err := l.daemon.Idle(ctx, machine.Name); err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/cowlab/terraform-provider-lab/internal/lxd"
 )
@@ -27,8 +28,15 @@ func momentaryName(purpose string, parts ...string) string {
 // undoTries is how often something is tried that must not stay as it is.
 const undoTries = 5
 
+// arrival is for how long a request whose sender has given up may still be on its way to the daemon, which then shows
+// nothing of it yet.
+const arrival = time.Second
+
 // undo does what puts things back after a failure or an interrupt, again if it fails; the condition says what is put back.
 func undo(ctx context.Context, condition string, back func(context.Context) error) error {
+	if ctx.Err() != nil {
+		time.Sleep(arrival) // nothing ends what outlives its context sooner
+	}
 	ctx, cancel := detached(ctx)
 	defer cancel()
 	tries := 0
