@@ -3,6 +3,7 @@
 package acctest
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -105,6 +107,35 @@ func (c *CLI) Run(t testing.TB, args ...string) string {
 		t.Fatalf("terraform %s: %v\n%s", strings.Join(args, " "), err, output)
 	}
 	return string(output)
+}
+
+// Apply applies, with more arguments of terraform's plan, and then plans again, which must find nothing to do.
+func (c *CLI) Apply(t testing.TB, args ...string) {
+	t.Helper()
+	c.Run(t, append([]string{"apply", "-auto-approve", "-no-color"}, args...)...)
+	c.Run(t, append([]string{"plan", "-detailed-exitcode", "-no-color"}, args...)...)
+}
+
+// Interrupt runs terraform with arguments and sends a signal to it and to the provider when it is time, and returns when
+// they have ended. untilTime gets what sends the signal, and a channel that is closed when they have ended by themselves.
+// What terraform prints is logged.
+func (c *CLI) Interrupt(t testing.TB, signal syscall.Signal, untilTime func(send func(), ended <-chan struct{}), args ...string) {
+	t.Helper()
+	command := c.Command(t.Context(), args...)
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // the provider gets the signal, too
+	var output bytes.Buffer
+	command.Stdout, command.Stderr = &output, &output
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = command.Wait() // interrupted, killed, or just done
+	}()
+	untilTime(func() { _ = syscall.Kill(-command.Process.Pid, signal) }, ended)
+	<-ended
+	t.Logf("it printed:\n%s", output.String())
 }
 
 // buildProvider gives the directory that holds the provider's binary.

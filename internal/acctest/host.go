@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -118,6 +119,16 @@ func (h *Host) Address() string {
 
 // Project returns the project that tests use: "default" on a daemon of our own.
 func (h *Host) Project() string { return h.project }
+
+// StagingProjects are the names of the projects that branches with memory are made in.
+func (h *Host) StagingProjects(t testing.TB) []string {
+	t.Helper()
+	projects, err := h.Client(t).GetProjectNames()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.DeleteFunc(projects, func(name string) bool { return !strings.HasPrefix(name, "lab-staging-") })
+}
 
 // LXC runs LXD's command line client against the daemon and returns what it printed to standard output, without the
 // last line break. The test fails if the client does.

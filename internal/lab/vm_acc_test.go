@@ -176,19 +176,7 @@ func wantBranches(t *testing.T, c *captured) {
 	if got := c.host.In(t, c.machine.Name, look); got != source {
 		t.Errorf("the source is at %q, want %q", got, source)
 	}
-	wantNoStagingOn(t, c.host)
-}
-
-// wantNoStagingOn checks that no branch has left a project behind.
-func wantNoStagingOn(t *testing.T, host *acctest.Host) {
-	t.Helper()
-	projects, err := host.Client(t).GetProjectNames()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, project := range projects {
-		if strings.HasPrefix(project, "lab-staging-") {
-			t.Errorf("project %q was left", project)
-		}
+	if left := c.host.StagingProjects(t); len(left) != 0 {
+		t.Errorf("projects %q were left", left)
 	}
 }

@@ -146,8 +146,7 @@ func TestImageOfMachine(t *testing.T) {
 	}
 	cli := acctest.NewCLI(t, config("1"))
 	t.Cleanup(func() { cli.Destroy(t); gone(here, "images/aliases/golden", "instances/here")(t) })
-	cli.Run(t, "apply", "-auto-approve", "-no-color")
-	cli.Run(t, "plan", "-detailed-exitcode", "-no-color")
+	cli.Apply(t)
 	if got := here.In(t, "golden", "cat /root/data /etc/machine-id"); got != "prepared\n0123456789abcdef0123456789abcdef" {
 		t.Errorf("the source holds %q", got)
 	}

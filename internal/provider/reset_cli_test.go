@@ -3,7 +3,6 @@
 package provider_test
 
 import (
-	"bytes"
 	"strings"
 	"syscall"
 	"testing"
@@ -86,23 +85,7 @@ func (s late) arguments(run string) []string {
 func (s late) applyKilled(run string, untilTime func(kill func(), ended <-chan struct{})) {
 	s.t.Helper()
 	s.mark(s.keys...)
-	command := s.Command(s.t.Context(), s.arguments(run)...)
-	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // the provider is killed with terraform
-	var output bytes.Buffer
-	command.Stdout, command.Stderr = &output, &output
-	if err := command.Start(); err != nil {
-		s.t.Fatal(err)
-	}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_ = command.Wait() // killed, or just done
-	}()
-	untilTime(func() { _ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }, ended)
-	<-ended
-	if s.t.Failed() {
-		s.t.Logf("it printed:\n%s", output.String())
-	}
+	s.Interrupt(s.t, syscall.SIGKILL, untilTime, s.arguments(run)...)
 }
 
 // converges makes sure that a plain apply finishes what was begun: disks, configuration, and nothing left to do.

@@ -91,25 +91,27 @@ func dirtied(text string) string {
 	return "echo " + text + " > /dev/shm/mark; echo " + text + " > /root/mark; sync; " + liveLook
 }
 
+// liveOn is liveLab on a host, which it leaves when the test ends: the machine's name, and terraform with it.
+func liveOn(t *testing.T, host *acctest.Host) (name string, terraform *acctest.CLI) {
+	t.Helper()
+	name = acctest.Name(t, "v")
+	terraform = acctest.NewCLI(t, fill(liveLab, "NAME", name, "IMAGE", host.Guest(t).Fingerprint, "POOL", host.Pool(t), "NETWORK", host.Network(t)))
+	terraform.Use(host)
+	t.Cleanup(func() { terraform.Destroy(t) })
+	return name, terraform
+}
+
 // A laboratory with memory is declared, reset, and given away like any other.
 func TestVMLab(t *testing.T) { //nolint:paralleltest // There is one processor for all under emulation.
 	host := acctest.VirtualMachines(t)
-	name := acctest.Name(t, "v")
-	terraform := acctest.NewCLI(t, fill(liveLab, "NAME", name, "IMAGE", host.Guest(t).Fingerprint, "POOL", host.Pool(t), "NETWORK", host.Network(t)))
-	terraform.Use(host)
-	t.Cleanup(func() { terraform.Destroy(t) })
-	apply := func(vars ...string) {
-		t.Helper()
-		terraform.Run(t, append([]string{"apply", "-auto-approve", "-no-color"}, vars...)...)
-		terraform.Run(t, append([]string{"plan", "-detailed-exitcode", "-no-color"}, vars...)...)
-	}
+	name, terraform := liveOn(t, host)
 	want := func(machine, looks string) {
 		t.Helper()
 		if got := host.In(t, machine, liveLook); got != looks {
 			t.Errorf("machine %q is at %q, want %q", machine, got, looks)
 		}
 	}
-	apply()
+	terraform.Apply(t)
 	clean := host.In(t, name, liveLook)
 	if !strings.HasPrefix(clean, "clean\nclean\n") {
 		t.Errorf("the machine is at %q", clean)
@@ -121,7 +123,7 @@ func TestVMLab(t *testing.T) { //nolint:paralleltest // There is one processor f
 	host.In(t, name, dirtied("dirty"))
 	b, c := host.In(t, name+"-b", dirtied("b")), host.In(t, name+"-c", dirtied("c"))
 	moved := []string{"-var=warm=2", `-var=networks={ eth0 = { network = "` + host.Network(t) + `" } }`}
-	apply(moved...)
+	terraform.Apply(t, moved...)
 	want(name, clean)
 	want(name+"-b", b)
 	want(name+"-c", c)
@@ -132,7 +134,7 @@ func TestVMLab(t *testing.T) { //nolint:paralleltest // There is one processor f
 
 	// The disk alone comes with a boot.
 	host.In(t, name, dirtied("dirty"))
-	apply(append(moved, "-var=cold=2")...)
+	terraform.Apply(t, append(moved, "-var=cold=2")...)
 	lines := strings.Split(host.In(t, name, "test -e /dev/shm/mark && cat /dev/shm/mark; cat /root/mark /proc/sys/kernel/random/boot_id"), "\n")
 	if len(lines) != 2 || lines[0] != "clean" || strings.HasSuffix(clean, lines[1]) {
 		t.Errorf("after the reset of its disk the machine is at %q, want the disk and another boot than in %q", lines, clean)

@@ -3,7 +3,6 @@
 package provider_test
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
 	"syscall"
@@ -22,10 +21,7 @@ const onlyB = `-target=lab_branch.b["b"]`
 // A branch with memory that is interrupted or killed at any of its steps leaves nothing that the next apply does not clear.
 func TestVMInterruptedBranch(t *testing.T) { //nolint:paralleltest // There is one processor for all under emulation.
 	host := acctest.VirtualMachinesAtLength(t)
-	name := acctest.Name(t, "v")
-	terraform := acctest.NewCLI(t, fill(liveLab, "NAME", name, "IMAGE", host.Guest(t).Fingerprint, "POOL", host.Pool(t), "NETWORK", host.Network(t)))
-	terraform.Use(host)
-	t.Cleanup(func() { terraform.Destroy(t) })
+	name, terraform := liveOn(t, host)
 	terraform.Run(t, "apply", "-auto-approve", "-no-color", "-target=lab_snapshot.checkpoint")
 	branch, client := name+"-b", host.Client(t)
 	clean := host.In(t, name, liveLook)
@@ -46,15 +42,14 @@ func TestVMInterruptedBranch(t *testing.T) { //nolint:paralleltest // There is o
 					if err != nil {
 						live = nil
 					}
-					return step.reached(stagingProject(t, client), live)
+					return step.reached(strings.Join(host.StagingProjects(t), ","), live)
 				})
 				if !seen {
 					t.Logf("the apply ended before it was seen that %s", step.name)
 				}
-				terraform.Run(t, "apply", "-auto-approve", "-no-color", onlyB)
-				terraform.Run(t, "plan", "-detailed-exitcode", "-no-color", onlyB)
-				if left := stagingProject(t, client); left != "" {
-					t.Errorf("project %q was left", left)
+				terraform.Apply(t, onlyB)
+				if left := host.StagingProjects(t); len(left) != 0 {
+					t.Errorf("projects %q were left", left)
 				}
 				if got := host.In(t, branch, liveLook); got != clean {
 					t.Errorf("the branch is at %q, want %q", got, clean)
@@ -66,51 +61,23 @@ func TestVMInterruptedBranch(t *testing.T) { //nolint:paralleltest // There is o
 	}
 }
 
-// interruptedApply sends a signal to terraform and the provider when it is time, and waits for their end. It says whether
-// that came before they ended by themselves.
+// interruptedApply applies and sends a signal when it is time. It says whether that came before the apply had ended.
 func interruptedApply(t *testing.T, terraform *acctest.CLI, signal syscall.Signal, isTime func() bool) (sent bool) {
 	t.Helper()
-	command := terraform.Command(t.Context(), "apply", "-auto-approve", "-no-color", onlyB)
-	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	var output bytes.Buffer
-	command.Stdout, command.Stderr = &output, &output
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_ = command.Wait() // interrupted, killed, or just done
-	}()
-	ticker := time.NewTicker(10 * time.Millisecond)
-	defer ticker.Stop()
-	for !sent {
-		select {
-		case <-ended:
-			return false
-		case <-ticker.C:
-			sent = isTime()
+	terraform.Interrupt(t, signal, func(send func(), ended <-chan struct{}) {
+		ticker := time.NewTicker(10 * time.Millisecond)
+		defer ticker.Stop()
+		for !sent {
+			select {
+			case <-ended:
+				return
+			case <-ticker.C:
+				sent = isTime()
+			}
 		}
-	}
-	_ = syscall.Kill(-command.Process.Pid, signal)
-	<-ended
-	t.Logf("it printed:\n%s", output.String())
-	return true
-}
-
-// stagingProject gives the project that a branch is made in, if there is one.
-func stagingProject(t *testing.T, client lxdclient.InstanceServer) string {
-	t.Helper()
-	projects, err := client.GetProjectNames()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, project := range projects {
-		if strings.HasPrefix(project, "lab-staging-") {
-			return project
-		}
-	}
-	return ""
+		send()
+	}, "apply", "-auto-approve", "-no-color", onlyB)
+	return sent
 }
 
 func present(client lxdclient.InstanceServer, project, name string) bool {

@@ -62,8 +62,7 @@ func TestVMThinAndThickPools(t *testing.T) { //nolint:paralleltest // There is o
 
 	terraform.Write(t, config(""))
 	t.Cleanup(func() { terraform.Destroy(t) })
-	terraform.Run(t, "apply", "-auto-approve", "-no-color")
-	terraform.Run(t, "plan", "-detailed-exitcode", "-no-color")
+	terraform.Apply(t)
 	for _, machine := range []string{name, name + "-b"} {
 		if got := host.In(t, machine, "cat /root/mark"); got != "clean" {
 			t.Errorf("machine %q has %q", machine, got)
