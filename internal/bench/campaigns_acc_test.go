@@ -18,15 +18,18 @@ import (
 
 func TestMain(m *testing.M) { acctest.Main(m) }
 
-// ground connects to the package's daemon, with the smallest image that runs.
-func ground(t *testing.T) (*acctest.Host, *Ground, Facts) {
+// groundOn connects to a host, for machines of an image.
+func groundOn(t *testing.T, host *acctest.Host, image string) (*Ground, Facts) {
 	t.Helper()
-	host := acctest.Shared(t)
-	daemon, err := lxd.Connect(t.Context(), lxd.Config{Address: host.Address(), Project: host.Project()})
+	environment := host.Environment()
+	daemon, err := lxd.Connect(t.Context(), lxd.Config{
+		Address: host.Address(), Project: host.Project(), ServerFingerprint: environment["LAB_SERVER_FINGERPRINT"],
+		ClientCertificate: environment["LAB_CLIENT_CERTIFICATE"], ClientKey: environment["LAB_CLIENT_KEY"],
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := NewGround(t.Context(), lab.New(daemon, capability.New(daemon)), host.Tiny(t).Fingerprint, nil)
+	g, err := NewGround(t.Context(), lab.New(daemon, capability.New(daemon)), image, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,6 +37,14 @@ func ground(t *testing.T) (*acctest.Host, *Ground, Facts) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return g, facts
+}
+
+// ground connects to the package's daemon, with the smallest image that runs.
+func ground(t *testing.T) (*acctest.Host, *Ground, Facts) {
+	t.Helper()
+	host := acctest.Shared(t)
+	g, facts := groundOn(t, host, host.Tiny(t).Fingerprint)
 	return host, g, facts
 }
 
@@ -88,7 +99,10 @@ func complete(t *testing.T, campaign Campaign, o Options) (Manifest, []Row) {
 func TestAccProvisioning(t *testing.T) {
 	t.Parallel()
 	host, g, facts := ground(t)
-	campaign := NewProvisioning(g, capability.DefaultDriver)
+	campaign, err := NewProvisioning(t.Context(), g, capability.DefaultDriver, lab.TypeContainer)
+	if err != nil {
+		t.Fatal(err)
+	}
 	campaign.work.readings, campaign.calm = 10, time.Second
 
 	// An interrupt leaves nothing behind, and the same command goes on.
@@ -122,6 +136,34 @@ func TestAccProvisioning(t *testing.T) {
 			t.Errorf("the space of %s is %s", path, got)
 		}
 	}
+}
+
+// Of virtual machines there are two more ways, from the memory of the parent. Their times are those of an emulated host.
+func TestVMProvisioning(t *testing.T) { //nolint:paralleltest // There is one processor for all under emulation.
+	host := acctest.VirtualMachinesAtLength(t)
+	g, facts := groundOn(t, host, host.Guest(t).Fingerprint)
+	campaign, err := NewProvisioning(t.Context(), g, capability.DefaultDriver, lab.TypeVirtualMachine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	campaign.work.readings, campaign.calm = 10, time.Second
+	manifest, rows := complete(t, campaign, Options{Dir: t.TempDir(), Host: facts, Trials: 3, Progress: func(_ float64, doing string) { t.Log(doing) }})
+	steps := []string{diskMS, memoryMS, cleanupMS}
+	wantMeasured(t, &manifest, rows, map[string][]string{
+		"fresh": append(steps, prepareMS, createMS), "export": append(steps, loadMS), "checkpoint": append(steps, restoreMS),
+		"branch": append(steps, loadMS), "live-branch": append(steps, createMS, startMS), "existing": steps,
+	})
+	for i := range rows {
+		if _, loaded := rows[i].Values[loadMS]; loaded && (rows[i].Subject == "checkpoint" || rows[i].Subject == "live-branch") {
+			t.Errorf("the table was loaded into the memory that was to come back: %+v", rows[i])
+		}
+	}
+	wantGone(t, host, &manifest)
+	text, err := Report(&manifest, rows, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Log(text)
 }
 
 func TestAccInnerLoop(t *testing.T) {

@@ -30,6 +30,9 @@ type Facts struct {
 	Local bool `json:"local"`
 }
 
+// emulated says that the processors are QEMU's, which translates every instruction: many times slower, and not evenly.
+func (f *Facts) emulated() bool { return strings.Contains(f.CPU, "QEMU TCG") }
+
 // ReadFacts asks a daemon what its host is.
 func ReadFacts(ctx context.Context, daemon *lxd.Daemon) (Facts, error) {
 	environment := daemon.Server().Environment

@@ -31,6 +31,7 @@ var layouts = map[string]*layout{
 		steps: []step{
 			{createMS, "create"},
 			{startMS, "start"},
+			{restoreMS, "restore"},
 			{usableMS, "until usable"},
 			{aroundMS, "admission and reading back"},
 			{prepareMS, "prepare data"},
@@ -64,7 +65,8 @@ var layouts = map[string]*layout{
 			"They compare ways to one small workload on one host. They do not rank applications, hosts or hypervisors.",
 			"Export and branch load the saved table and do not make it again: none gets credit for work that a saved file avoids as well.",
 			"A branch of a container has the disk of its source and none of its memory. What it saves is the preparation; a boot it does not save.",
-			"Preparation is not in the times of export, branch and existing. It is in the stages above, and belongs in any plan for few machines.",
+			"A virtual machine that goes back to a checkpoint, and a live branch of one, go on from its memory: they save the boot, too.",
+			"Preparation is not in the times of export, checkpoint, branches and existing. It is in the stages above, and belongs in any plan for few machines.",
 			"Existing is no new environment: what was done before is still there. Its memory peak is that of its own preparation, and not given.",
 			"No caches were dropped, and the image was unpacked ahead: nothing here is a cold start. Memory includes page cache.",
 			"After each trial the machine overwrote both of its tables and the parent still gave the right answers; then the machine was deleted and looked for.",

@@ -13,10 +13,10 @@ import (
 // path is one way to a machine that gives the result.
 type path struct {
 	name, meaning string
-	// unavailable is why no host can be measured on it yet; empty where it can.
-	unavailable string
-	// provision makes the trial's machine, and measures its steps; nil uses the parent as it is.
+	// provision makes the trial's machine, or the parent what it was, and measures its steps; nil uses the parent as it is.
 	provision func(ctx context.Context, t *trial) error
+	// parent says that the trial is on the parent itself; memory, that it goes on from the parent's checkpoint.
+	parent, memory bool
 	// prepares says that the machine comes without the data and makes it; loads that it has the saved table only, and
 	// brings that into memory.
 	prepares, loads bool
@@ -33,19 +33,27 @@ var paths = []path{
 		provision: func(ctx context.Context, t *trial) error { return t.create(ctx, t.export) }, loads: true,
 	},
 	{
-		name: "checkpoint", meaning: "a virtual machine that goes back to a snapshot with its memory",
-		unavailable: "only virtual machines have checkpoints, and this campaign measures containers",
+		name: "checkpoint", meaning: "the prepared virtual machine, spoilt, which goes back to a snapshot with its memory",
+		provision: func(ctx context.Context, t *trial) error { return t.goBack(ctx) }, parent: true, memory: true,
 	},
 	{
 		name: "branch", meaning: "a branch of the prepared machine, which goes on running; it loads the saved table",
-		provision: func(ctx context.Context, t *trial) error { return t.branch(ctx) }, loads: true,
+		provision: func(ctx context.Context, t *trial) error {
+			return t.branch(ctx, lab.BranchSpec{Source: lab.SourceID{Machine: t.parent.ID}})
+		}, loads: true,
 	},
-	{name: "existing", meaning: "the prepared machine itself, with no isolation from what was done before"},
+	{
+		name: "live-branch", meaning: "a branch of that snapshot, which goes on from its memory",
+		provision: func(ctx context.Context, t *trial) error {
+			return t.branch(ctx, lab.BranchSpec{Source: lab.SourceID{Machine: t.parent.ID, Snapshot: t.checkpoint}, WithMemory: true})
+		}, memory: true,
+	},
+	{name: "existing", meaning: "the prepared machine itself, with no isolation from what was done before", parent: true},
 }
 
 func pathOf(name string) *path {
 	at := slices.IndexFunc(paths, func(p path) bool { return p.name == name })
-	if at < 0 || paths[at].unavailable != "" {
+	if at < 0 {
 		return nil
 	}
 	return &paths[at]
@@ -59,13 +67,13 @@ type trial struct {
 	name   string
 	values Values
 	start  time.Time
-	// parentCPU is the processor time that the parent had used when the trial began, in nanoseconds.
-	parentCPU int64
+	// usedCPU is the processor time that the machine had used when the trial began, in nanoseconds.
+	usedCPU int64
 }
 
 // create makes the machine from an image.
 func (t *trial) create(ctx context.Context, image string) error {
-	spec := t.run.machine("", image, t.pool)
+	spec := t.machine(t.run, "", image)
 	spec.Name = t.name
 	_, timings, err := t.Lab.CreateMachine(ctx, spec)
 	t.made(timings)
@@ -73,12 +81,23 @@ func (t *trial) create(ctx context.Context, image string) error {
 }
 
 // branch makes it from the parent.
-func (t *trial) branch(ctx context.Context) error {
-	spec := lab.BranchSpec{Source: lab.SourceID{Machine: t.parent.ID}}
+func (t *trial) branch(ctx context.Context, spec lab.BranchSpec) error {
 	spec.Name, spec.Running, spec.Config = t.name, true, map[string]string{markKey: t.run.ID}
 	_, timings, err := t.Lab.CreateBranch(ctx, spec)
 	t.made(lab.MachineTimings{CreateMS: timings.BranchMS, LaunchMS: timings.LaunchMS, UsableMS: timings.UsableMS})
 	return err
+}
+
+// goBack puts the parent back to its checkpoint. Other trials stand on the parent, so that a failure ends the campaign.
+func (t *trial) goBack(ctx context.Context) error {
+	result, err := t.Lab.Reset(ctx, lab.ResetSpec{Snapshots: map[string]lab.SnapshotID{parentMachine: *t.checkpoint}}, nil)
+	if err != nil {
+		return &RemainsError{Err: err}
+	}
+	t.values[restoreMS] = result.Machines[parentMachine].RestoredMS
+	t.values[usableMS] = result.UsableMS - t.values[restoreMS]
+	t.values[aroundMS] = time.Since(t.start).Milliseconds() - result.UsableMS
+	return nil
 }
 
 // made turns the moments of a machine into steps.
@@ -89,17 +108,39 @@ func (t *trial) made(timings lab.MachineTimings) {
 	t.values[aroundMS] = time.Since(t.start).Milliseconds() - timings.UsableMS
 }
 
-// reach gets to both results, and measures when and how.
-func (t *trial) reach(ctx context.Context, path *path) error {
-	if path.provision == nil {
-		t.name = t.parent.Name
-		state, err := t.Lab.Daemon().InstanceState(ctx, t.name)
+// begin starts the clock of a trial, and notes what the machine had used of the processor.
+func (t *trial) begin(ctx context.Context, path *path) error {
+	switch {
+	case path.memory:
+		t.usedCPU = t.capturedCPU
+	case path.parent:
+		state, err := t.Lab.Daemon().InstanceState(ctx, t.parent.Name)
 		if err != nil {
 			return err
 		}
-		t.parentCPU, t.start = state.CPU.Usage, time.Now()
-	} else if err := path.provision(ctx, t); err != nil {
+		t.usedCPU = state.CPU.Usage
+	}
+	if path.parent {
+		t.name = t.parent.Name
+		if path.provision != nil {
+			if err := in(ctx, t.Lab.Daemon(), t.name, "spoil the tables", t.work.spoilScript()); err != nil {
+				return err
+			}
+		}
+	}
+	t.start = time.Now()
+	return nil
+}
+
+// reach gets to both results, and measures when and how.
+func (t *trial) reach(ctx context.Context, path *path) error {
+	if err := t.begin(ctx, path); err != nil {
 		return err
+	}
+	if path.provision != nil {
+		if err := path.provision(ctx, t); err != nil {
+			return err
+		}
 	}
 	steps := []struct {
 		wanted        bool
@@ -128,16 +169,16 @@ func (t *trial) reach(ctx context.Context, path *path) error {
 }
 
 // account takes down what the machine has cost by the daemon's own state of it.
-func (t *trial) account(ctx context.Context) error {
+func (t *trial) account(ctx context.Context, path *path) error {
 	state, err := t.Lab.Daemon().InstanceState(ctx, t.name)
 	if err != nil {
 		return err
 	}
 	if state.CPU.Usage > 0 {
-		t.values[machineCPUMS] = (state.CPU.Usage - t.parentCPU) / int64(time.Millisecond)
+		t.values[machineCPUMS] = (state.CPU.Usage - t.usedCPU) / int64(time.Millisecond)
 	}
-	// That of the parent is what it had when it made the data, and says nothing about the trial.
-	if state.Memory.UsagePeak > 0 && t.name != t.parent.Name {
+	// That of the parent, and of what has its memory, is what it had when it made the data, and says nothing of the trial.
+	if state.Memory.UsagePeak > 0 && !path.parent && !path.memory {
 		t.values[machinePeak] = state.Memory.UsagePeak
 	}
 	return nil
@@ -145,7 +186,7 @@ func (t *trial) account(ctx context.Context) error {
 
 // checkSource spoils what the machine has of the data, and makes sure that the parent does not see that.
 func (t *trial) checkSource(ctx context.Context, path *path) error {
-	if path.provision == nil {
+	if path.parent {
 		return nil
 	}
 	if err := in(ctx, t.Lab.Daemon(), t.name, "spoil the tables", t.work.spoilScript()); err != nil {

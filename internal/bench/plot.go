@@ -80,11 +80,17 @@ func drawBreakdown(manifest *Manifest, rows []Row) (*plot.Plot, error) {
 	p := newPlot(layout.stepsTitle, names)
 	p.Legend.Top = true
 	var stack []*plotter.BarChart
-	for i, step := range layout.steps {
-		values := make(plotter.Values, len(names))
+	var titles []string
+	for _, step := range layout.steps {
+		values, taken := make(plotter.Values, len(names)), false
 		for at, name := range names {
-			values[at] = float64(summaryOf(rows, name, step.measure).Median) / 1000
+			summary := summaryOf(rows, name, step.measure)
+			values[at], taken = float64(summary.Median)/1000, taken || summary.Count > 0
 		}
+		if !taken {
+			continue // a step of subjects that this host cannot do
+		}
+		i := len(stack)
 		bars, err := plotter.NewBarChart(values, barWidth)
 		if err != nil {
 			return nil, err
@@ -93,11 +99,11 @@ func drawBreakdown(manifest *Manifest, rows []Row) (*plot.Plot, error) {
 		if i > 0 {
 			bars.StackOn(stack[i-1])
 		}
-		stack = append(stack, bars)
+		stack, titles = append(stack, bars), append(titles, step.title)
 		p.Add(bars)
 	}
 	for i, bars := range slices.Backward(stack) { // from the top, as they are stacked
-		p.Legend.Add(layout.steps[i].title, bars)
+		p.Legend.Add(titles[i], bars)
 	}
 	p.X.Max = float64(len(names)) + 0.8 // room for the legend
 	return p, nil

@@ -6,8 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
+	"github.com/cowlab/terraform-provider-lab/internal/capability"
 	"github.com/cowlab/terraform-provider-lab/internal/lab"
 )
 
@@ -40,29 +42,52 @@ const (
 // Provisioning compares the ways to a machine that gives a result.
 type Provisioning struct {
 	*Ground
-	// Driver is that of the pool that is made for the campaign.
-	Driver string
+	// Driver is that of the pool that is made for the campaign, and Type that of its machines.
+	Driver, Type string
 
 	// work and calm are what they are in a campaign, unless a test makes less of them.
 	work workload
 	calm time.Duration
 
+	// noMemory is why no machine can be captured with its memory; empty where it can.
+	noMemory string
+
 	pool         string
 	parent       *lab.Machine
 	export       string
 	baselineUsed int64
+	// checkpoint is the parent's; nil where there is none. capturedCPU is the processor time that the parent had used then.
+	checkpoint  *lab.SnapshotID
+	capturedCPU int64
 }
 
 const (
 	// usualReadings makes a million of a thousand stations.
 	usualReadings = 1000
+	// virtualDisk is the size of a virtual machine's disk; a pool holds what is written of it.
+	virtualDisk = "4GiB"
 	// usualCalm is longer than btrfs waits before it gives back the space of what was deleted.
 	usualCalm = 40 * time.Second
 )
 
-// NewProvisioning gives the campaign on a pool with a driver.
-func NewProvisioning(ground *Ground, driver string) *Provisioning {
-	return &Provisioning{Ground: ground, Driver: driver, work: workload{readings: usualReadings}, calm: usualCalm}
+// NewProvisioning gives the campaign on a pool with a driver, with machines of a type: [lab.TypeContainer] or
+// [lab.TypeVirtualMachine]. Whether those can be captured with their memory the daemon is asked.
+func NewProvisioning(ctx context.Context, ground *Ground, driver, kind string) (*Provisioning, error) {
+	p := &Provisioning{Ground: ground, Driver: driver, Type: kind, work: workload{readings: usualReadings}, calm: usualCalm}
+	if kind != lab.TypeVirtualMachine {
+		p.noMemory = "only virtual machines can be captured with their memory, and this campaign measures containers (--type)"
+		return p, nil
+	}
+	report, err := ground.Lab.Checker().Assess(ctx, capability.Request{})
+	if err != nil {
+		return nil, err
+	}
+	for _, finding := range report.Findings {
+		if finding.Capability == capability.Checkpoints && !finding.Verdict.Usable() {
+			p.noMemory = finding.Reason
+		}
+	}
+	return p, nil
 }
 
 // Name implements [Campaign].
@@ -72,7 +97,11 @@ func (*Provisioning) Name() string { return ProvisioningName }
 func (p *Provisioning) Subjects() []Subject {
 	var subjects []Subject
 	for _, path := range paths {
-		subjects = append(subjects, Subject{Name: path.name, Meaning: path.meaning, Unavailable: path.unavailable})
+		subject := Subject{Name: path.name, Meaning: path.meaning}
+		if path.memory {
+			subject.Unavailable = p.noMemory
+		}
+		subjects = append(subjects, subject)
 	}
 	return subjects
 }
@@ -81,8 +110,18 @@ func (p *Provisioning) Subjects() []Subject {
 func (p *Provisioning) Settings() map[string]string {
 	return map[string]string{
 		"readings": fmt.Sprint(stations * p.work.readings), "pool driver": p.Driver, "image": p.fingerprint,
-		"each machine": fmt.Sprintf("a container with %d CPU and %s of memory", machineCPUs, machineMemory),
+		"each machine": fmt.Sprintf("a %s with %d CPU and %s of memory", strings.ReplaceAll(p.Type, "-", " "), machineCPUs, machineMemory),
 	}
+}
+
+// machine is the specification of a machine.
+func (p *Provisioning) machine(run *Run, what, image string) lab.MachineSpec {
+	spec := run.machine(what, image, p.pool)
+	if p.Type == lab.TypeVirtualMachine {
+		spec.Type, spec.Disk, spec.Checkpointable = p.Type, virtualDisk, p.noMemory == ""
+		spec.Config["security.secureboot"] = "false" // whatever image is measured
+	}
+	return spec
 }
 
 // Prepare implements [Campaign]: a pool with the image unpacked, a parent that runs and holds the data, and an image
@@ -110,10 +149,31 @@ func (p *Provisioning) Prepare(ctx context.Context, run *Run) (err error) {
 	if p.parent, err = p.prepared(ctx, run, parentMachine); err != nil {
 		return err
 	}
+	if p.noMemory == "" {
+		if err := p.capture(ctx, run); err != nil {
+			return err
+		}
+	}
 	if err := p.makeExport(ctx, run); err != nil {
 		return err
 	}
 	return p.measureSpace(ctx, run)
+}
+
+// capture takes the parent's checkpoint.
+func (p *Provisioning) capture(ctx context.Context, run *Run) error {
+	return run.Stage(ctx, "Capture the "+parentMachine+" with its memory", func(ctx context.Context) (Values, error) {
+		state, err := p.Lab.Daemon().InstanceState(ctx, p.parent.Name)
+		if err != nil {
+			return nil, err
+		}
+		taken, _, err := p.Lab.CreateSnapshot(ctx, lab.SnapshotSpec{Machine: p.parent.ID, Name: "checkpoint", Stateful: true})
+		if err != nil {
+			return nil, err
+		}
+		p.checkpoint, p.capturedCPU = &taken.ID, state.CPU.Usage
+		return nil, nil
+	})
 }
 
 func (p *Provisioning) unpack(ctx context.Context, image string) error {
@@ -124,7 +184,7 @@ func (p *Provisioning) unpack(ctx context.Context, image string) error {
 // prepared makes a machine that holds the data, in two stages.
 func (p *Provisioning) prepared(ctx context.Context, run *Run, what string) (machine *lab.Machine, err error) {
 	err = run.Stage(ctx, "Create and start the "+what, func(ctx context.Context) (Values, error) {
-		machine, _, err = p.Lab.CreateMachine(ctx, run.machine(what, p.fingerprint, p.pool))
+		machine, _, err = p.Lab.CreateMachine(ctx, p.machine(run, what, p.fingerprint))
 		return nil, err
 	})
 	if err != nil {
@@ -175,18 +235,18 @@ func (p *Provisioning) Try(ctx context.Context, run *Run, subject string, round 
 	}
 	name := run.name(fmt.Sprintf("%s-%d", subject, round))
 	values = Values{}
-	if path.provision == nil {
+	if path.parent {
 		values[cleanupMS] = 0
 	} else {
 		defer func() { err = errors.Join(err, p.cleanUp(ctx, name, values)) }()
 	}
 	before := readHost(p.Lab.Daemon())
-	t := &trial{Provisioning: p, run: run, name: name, values: values, start: time.Now()}
+	t := &trial{Provisioning: p, run: run, name: name, values: values}
 	if err := t.reach(ctx, path); err != nil {
 		return values, err
 	}
 	readHost(p.Lab.Daemon()).since(before, values)
-	if err := t.account(ctx); err != nil {
+	if err := t.account(ctx, path); err != nil {
 		return values, err
 	}
 	return values, t.checkSource(ctx, path)

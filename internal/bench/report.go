@@ -82,6 +82,9 @@ func (r *report) state() {
 	case r.manifest.Runs > 1:
 		r.printf("\nThis campaign was interrupted and resumed: it took %d runs.\n", r.manifest.Runs)
 	}
+	if r.manifest.Host.emulated() {
+		r.printf("\n**The processors of this host are emulated by software**: its times are to be compared with those of no other host.\n")
+	}
 }
 
 // tried are the subjects that this host can try.

@@ -58,13 +58,13 @@ func (p *Provisioning) measureSpace(ctx context.Context, run *Run) error {
 	var made []string
 	for i := range paths {
 		path := &paths[i]
-		if path.unavailable != "" || path.provision == nil {
+		if path.parent || path.memory && p.noMemory != "" {
 			continue
 		}
 		name := run.name(path.name + "-space")
 		made = append(made, name)
 		err := run.Stage(ctx, spaceStage+path.name, func(ctx context.Context) (Values, error) {
-			t := &trial{Provisioning: p, run: run, name: name, values: Values{}, start: time.Now()}
+			t := &trial{Provisioning: p, run: run, name: name, values: Values{}}
 			if err := t.reach(ctx, path); err != nil {
 				return nil, err
 			}

@@ -22,7 +22,8 @@ import (
 const benchLong = `Measure what a lab costs on a host, in one or both of two campaigns (both, unless one is named):
 
   provisioning   how long it takes to get to a correct result on a new machine: prepared afresh, from an exported image,
-                 as a branch of a prepared machine, and on that machine itself
+                 as a branch of a prepared machine, and on that machine itself; with --type virtual-machine also from
+                 that machine's memory: back at a checkpoint, and as a live branch of it
   inner-loop     storage drivers side by side in what a test suite repeats all day: launch, snapshot, restore; the driver
                  "dir" is among them, which no lab uses
 
@@ -43,7 +44,7 @@ const defaultTrials = 20
 // benchFlags are the flags of the subcommand.
 type benchFlags struct {
 	image, metadata, rootfs string
-	out, driver             string
+	out, driver, kind       string
 	drivers                 []string
 	trials                  int
 	daemon                  daemonFlags
@@ -80,6 +81,7 @@ func newBench(version string) *cobra.Command {
 	f.StringVar(&flags.out, "out", "bench-results", "directory for rows and reports, one below it for each campaign")
 	f.IntVar(&flags.trials, "trials", defaultTrials, "how many times each path or driver is tried, besides the warm-up")
 	f.StringVar(&flags.driver, "driver", capability.DefaultDriver, "storage driver of the provisioning campaign")
+	f.StringVar(&flags.kind, "type", lab.TypeContainer, "type of the provisioning campaign's machines: container or virtual-machine")
 	f.StringSliceVar(&flags.drivers, "drivers", bench.DefaultDrivers(), "storage drivers that the inner-loop campaign compares")
 	flags.daemon.register(f)
 	return cmd
@@ -94,6 +96,8 @@ func (f *benchFlags) check() error {
 		return errors.New("--rootfs goes with --metadata")
 	case f.trials < 1:
 		return fmt.Errorf("--trials is %d: there must be one at least", f.trials)
+	case f.kind != lab.TypeContainer && f.kind != lab.TypeVirtualMachine:
+		return fmt.Errorf("--type is %q: it must be %s or %s", f.kind, lab.TypeContainer, lab.TypeVirtualMachine)
 	case len(f.drivers) == 0:
 		return errors.New("--drivers names none")
 	}
@@ -125,9 +129,13 @@ func (b *benching) run(ctx context.Context, config lxd.Config, campaigns []strin
 	if err != nil {
 		return err
 	}
+	provisioning, err := bench.NewProvisioning(ctx, ground, b.flags.driver, b.flags.kind)
+	if err != nil {
+		return err
+	}
 	var errs []error
 	for _, campaign := range []bench.Campaign{
-		bench.NewProvisioning(ground, b.flags.driver),
+		provisioning,
 		&bench.InnerLoop{Ground: ground, Drivers: b.flags.drivers},
 	} {
 		if slices.Contains(campaigns, campaign.Name()) && ctx.Err() == nil {

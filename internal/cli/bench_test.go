@@ -23,6 +23,7 @@ func TestBenchArguments(t *testing.T) {
 		"two images":           {[]string{"--image", "a", "--metadata", "b"}, "name the image of the machines"},
 		"rootfs alone":         {[]string{"--image", "a", "--rootfs", "b"}, "--rootfs goes with --metadata"},
 		"no trials":            {[]string{"--image", "a", "--trials", "0"}, "--trials is 0"},
+		"unknown type":         {[]string{"--image", "a", "--type", "vm"}, `--type is "vm"`},
 		"unknown campaign":     {[]string{"--image", "a", "outer-loop"}, `invalid argument "outer-loop"`},
 		"image that is not":    {[]string{"--image", "no-such"}, "read image no-such"},
 		"file that is not":     {[]string{"--metadata", "/no/such"}, "the file cannot be read"},
