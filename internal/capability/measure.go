@@ -19,6 +19,10 @@ const (
 	copiedSpace = 0.50
 	// exactSpace is how far a growth may be from the data's size, and from nothing without data, to be the copy's alone.
 	exactSpace = 0.05
+	// meterSpace is the most that a meter may add to each operation, data or not. LXD adds the percentage in use of a thin
+	// pool's metadata to that of its data, and takes both of the data's size: a block of 4 KiB shows as 64 of the pool's
+	// chunks, 4 MiB at least, and an operation writes a few.
+	meterSpace = 0.40
 	// sharedTime is the most extra time, as a part of the time to write the data, of a copy-on-write operation.
 	sharedTime = 0.25
 	// copiedTime is the least extra time of a copy.
@@ -29,6 +33,9 @@ const (
 	// flatTime is the most where the pool grew over all runs together by no more than one of them may: each copy would
 	// have shown there, even by a meter that shows it late. A busy host may take so long for its own reasons.
 	flatTime = 0.50
+	// blurredTime is the most, as a part of the time without data, where that is so long that flatTime of the time to write
+	// is next to nothing: under emulation the tools of LVM alone take seconds.
+	blurredTime = 0.25
 	// writeRate bounds from below, in bytes per second, the writing that time is compared to: over a slow network the
 	// time to send the data says nothing about the disk.
 	writeRate = 256 << 20
@@ -108,12 +115,26 @@ func (m *measurement) metered() bool {
 // measure puts a series in figures, without judging it. The figures are medians. The cost, by which time is judged, is
 // that of the fastest runs: a busy host adds to some runs' time, but takes nothing from any.
 func (m *measurement) measure(s series) (figures Measure, cost float64) {
-	reference := min(m.write, time.Duration(float64(m.bytes)/writeRate*float64(time.Second)))
 	figures = Measure{
-		Space:   round(float64(median(s.full, sample.growth))/float64(m.bytes), 4),
+		Space:   round(float64(median(s.full, sample.growth)-m.added(s))/float64(m.bytes), 4),
 		EmptyMS: milliseconds(median(s.empty, sample.time)), FullMS: milliseconds(median(s.full, sample.time)), Verdict: Unproven,
 	}
-	return figures, float64(fastest(s.full)-fastest(s.empty)) / float64(max(reference, 1))
+	return figures, m.ofWriting(fastest(s.full) - fastest(s.empty))
+}
+
+// ofWriting gives a time as a part of that to write the data.
+func (m *measurement) ofWriting(took time.Duration) float64 {
+	reference := min(m.write, time.Duration(float64(m.bytes)/writeRate*float64(time.Second)))
+	return float64(took) / float64(max(reference, 1))
+}
+
+// added is what the meter adds to each operation: what it shows without data, most times.
+func (m *measurement) added(s series) int64 {
+	usual := median(s.empty, sample.growth)
+	if usual <= 0 || float64(usual) > meterSpace*float64(m.bytes) || !m.mostly(s.empty, usual) {
+		return 0
+	}
+	return usual
 }
 
 // judge gives the verdict on taking snapshots or branches: space is one witness, and lineage, or else time, the other.
@@ -123,8 +144,8 @@ func (m *measurement) judge(s series, related func(*lineage) bool) Measure {
 		return judgeByTime(figures, cost)
 	}
 	limit := sharedTime
-	if m.flat(s.full) {
-		limit = flatTime
+	if m.flat(s.full, m.added(s)) {
+		limit = m.flatLimit(s)
 	}
 	shares, copies := cost <= limit, cost >= copiedTime || m.exact(s)
 	if m.lineage != nil {
@@ -146,29 +167,37 @@ func (m *measurement) held() bool {
 	return len(m.emptied) > 0 && changed <= sharedSpace*float64(m.bytes)
 }
 
-// flat says that the pool grew by next to nothing over all of these together.
-func (m *measurement) flat(samples []sample) bool {
+// flat says that the pool grew by next to nothing over all of these together, besides what its meter added to each.
+func (m *measurement) flat(samples []sample, added int64) bool {
 	var grew int64
 	for _, s := range samples {
-		grew += s.grew
+		grew += s.grew - added
 	}
 	return float64(grew) <= sharedSpace*float64(m.bytes)
+}
+
+// flatLimit is the most extra time where space was flat. It is no less than that by which runs without data differ.
+func (m *measurement) flatLimit(s series) float64 {
+	least, most := fastest(s.empty), slowest(s.empty)
+	return max(flatTime, m.ofWriting(max(most-least, time.Duration(blurredTime*float64(least)))))
 }
 
 // exact says that the pool grew by the data's size, and by nothing without data, most times: so regular is a copy, not a
 // neighbour. A busy host may take so long for the baseline that a copy's time does not stand out; and what else is on
 // the disk, as space that is given back late, may hide one copy, but not most.
 func (m *measurement) exact(s series) bool {
-	most := func(samples []sample, want int64) bool {
-		near := 0
-		for _, s := range samples {
-			if math.Abs(float64(s.grew-want)) <= exactSpace*float64(m.bytes) {
-				near++
-			}
+	return m.mostly(s.full, m.bytes) && m.mostly(s.empty, 0)
+}
+
+// mostly says that the pool grew by so much, most times.
+func (m *measurement) mostly(samples []sample, grew int64) bool {
+	near := 0
+	for _, s := range samples {
+		if math.Abs(float64(s.grew-grew)) <= exactSpace*float64(m.bytes) {
+			near++
 		}
-		return 2*near > len(samples)
 	}
-	return most(s.full, m.bytes) && most(s.empty, 0)
+	return 2*near > len(samples)
 }
 
 // judgeRestore gives the verdict on restores. Growth shows a copy in place; its absence shows little, since a copy
@@ -180,8 +209,8 @@ func (m *measurement) judgeRestore() Measure {
 	}
 	limit := restoredTime
 	switch {
-	case m.held() && m.flat(slices.Concat(m.emptied, m.restores.full)):
-		limit = flatTime // a copy would no longer share its data with the snapshot
+	case m.held() && m.flat(slices.Concat(m.emptied, m.restores.full), 0):
+		limit = m.flatLimit(m.restores) // a copy would no longer share its data with the snapshot
 	case m.held():
 		limit = heldTime
 	}
@@ -214,8 +243,18 @@ func fastest(samples []sample) time.Duration {
 	if len(samples) == 0 {
 		return 0
 	}
-	return slices.MinFunc(samples, func(a, b sample) int { return cmp.Compare(a.took, b.took) }).took
+	return slices.MinFunc(samples, byTime).took
 }
+
+// slowest gives the longest time; 0 of none.
+func slowest(samples []sample) time.Duration {
+	if len(samples) == 0 {
+		return 0
+	}
+	return slices.MaxFunc(samples, byTime).took
+}
+
+func byTime(a, b sample) int { return cmp.Compare(a.took, b.took) }
 
 // median gives the middle value (of an even number, the upper one); 0 of none.
 func median[T cmp.Ordered](samples []sample, value func(sample) T) T {

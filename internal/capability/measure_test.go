@@ -20,6 +20,14 @@ func samples(space float64, times ...int) []sample {
 	return made
 }
 
+// times gives the times of samples back, in milliseconds.
+func times(samples []sample) (ms []int) {
+	for _, s := range samples {
+		ms = append(ms, int(s.took.Milliseconds()))
+	}
+	return ms
+}
+
 // measured is a measurement whose data took 350 ms to write and showed in the pool's space.
 func measured() *measurement {
 	return &measurement{bytes: testBytes, write: 350 * time.Millisecond, written: testBytes}
@@ -49,6 +57,26 @@ func TestJudge(t *testing.T) {
 	neighbour := func(m *measurement) {
 		for _, s := range []*series{&m.snapshots, &m.branches, &m.restores} {
 			s.empty = samples(1, 39, 41, 40)
+		}
+	}
+	thin := func(copied float64) func(*measurement) { // as measured under emulation
+		return func(m *measurement) {
+			m.emptied = samples(0.06, 5717, 5294, 6699, 7435, 6399)
+			m.snapshots = series{append(samples(0.32, 2990), samples(0.19, 3675, 4070)...), samples(0.19+copied, times(m.snapshots.full)...)}
+			m.branches = series{samples(0.25, 4982, 4557, 5116), samples(0.20+copied, times(m.branches.full)...)}
+			m.restores = series{append(samples(0.06, 4954), samples(0, 5789, 5819, 6238, 5431)...), samples(copied-0.06, times(m.restores.full)...)}
+		}
+	}
+	wavering := func(m *measurement) { // no faster at times without data than others with it
+		thin(0)(m)
+		for _, s := range []*series{&m.snapshots, &m.branches, &m.restores} {
+			s.empty[0].took, s.empty[1].took = time.Second, 6*time.Second
+		}
+	}
+	unsteady := func(m *measurement) { // what comes without data differs by more than the data's size could be told by
+		thin(0)(m)
+		for _, s := range []*series{&m.snapshots, &m.branches} {
+			s.empty[0].grew, s.empty[2].grew = 1, testBytes
 		}
 	}
 	slowNetwork := func(m *measurement) { m.write = time.Minute }
@@ -83,6 +111,12 @@ func TestJudge(t *testing.T) {
 		"little space, but the records differ": {0.0015, []int{42, 41, 44, 40, 43}, unrelated, Unproven, Unproven},
 		"a copy, as the records tell":          {1, []int{42, 41, 44, 40, 43}, unrelated, Degraded, Degraded},
 		"much space, but the records say not":  {1, []int{203, 198, 230, 210, 190}, related, Unproven, Unproven},
+		"thin pool, slow host":                 {0, []int{2898, 5441, 5400, 7665, 6080}, thin(0), Proven, Proven},
+		"thin pool, unsteady host":             {0, []int{5900, 5968, 5910, 6300, 5940}, wavering, Proven, Proven},
+		"thin pool, slower with data":          {0, []int{6800, 6901, 6810, 7300, 6840}, thin(0), Unproven, Unproven},
+		"thin pool, unsteady meter":            {0, []int{2898, 5441, 5400, 7665, 6080}, unsteady, Unproven, Proven},
+		"thin pool, copied":                    {0, []int{6800, 6901, 6810, 7300, 6840}, thin(1), Degraded, Degraded},
+		"thin pool, copied in no time":         {0, []int{2900, 2901, 2910, 2905, 2903}, thin(0.9), Unproven, Unproven},
 		"a meter that stands still, fast":      {0, []int{42, 41, 44, 40, 43}, blind, Proven, Proven},
 		"a meter that stands still, slow":      {0, []int{203, 198, 230, 210, 190}, blind, Degraded, Degraded},
 		"a meter that stands still, doubtful":  {0, []int{100, 98, 101, 102, 97}, blind, Unproven, Unproven},
@@ -123,13 +157,14 @@ func TestJudgeEachByItself(t *testing.T) {
 	}
 }
 
-func TestFastest(t *testing.T) {
+func TestFastestAndSlowest(t *testing.T) {
 	t.Parallel()
-	if got := fastest(samples(0, 50, 40, 60)); got != 40*time.Millisecond {
-		t.Errorf("got %s, want 40 ms", got)
+	three := samples(0, 50, 40, 60)
+	if fast, slow := fastest(three), slowest(three); fast != 40*time.Millisecond || slow != 60*time.Millisecond {
+		t.Errorf("got %s and %s, want 40 ms and 60 ms", fast, slow)
 	}
-	if got := fastest(nil); got != 0 {
-		t.Errorf("got %s of none, want 0", got)
+	if fast, slow := fastest(nil), slowest(nil); fast != 0 || slow != 0 {
+		t.Errorf("got %s and %s of none, want 0", fast, slow)
 	}
 }
 
