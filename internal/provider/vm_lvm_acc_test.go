@@ -13,7 +13,7 @@ const lvmLab = `
 resource "lab_storage_pool" "p" {
   name   = "POOL"
   driver = "lvm"
-  size   = "2GiB"
+  size   = "8GiB"
   CONFIG
 }
 
@@ -48,7 +48,7 @@ resource "lab_reset" "r" {
 
 // The host that virtual machines run on has device mapper, which few others under test have: LVM is real there.
 func TestVMThinAndThickPools(t *testing.T) { //nolint:paralleltest // There is one processor for all under emulation.
-	host := acctest.VirtualMachines(t)
+	host := acctest.VirtualMachinesAtLength(t)
 	name, pool := acctest.Name(t, "m"), acctest.Name(t, "lvm")
 	config := func(more string) string {
 		return fill(lvmLab, "NAME", name, "IMAGE", host.Tiny(t).Fingerprint, "POOL", pool, "CONFIG", more)
